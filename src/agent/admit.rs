@@ -1,0 +1,288 @@
+//! A new pod: judged, made durable, enforced, started.
+
+use jiff::Timestamp;
+use k8s_openapi::api::core::v1;
+use k8s_openapi::apimachinery::pkg::api::resource::Quantity as ApiQuantity;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
+
+use super::crash::Point;
+use super::entry::{Accounted, PodEntry};
+use super::events::{Severity, Subject};
+use super::objects::NewNamespace;
+use super::record::PodRecord;
+use super::refuse::{Refused, invalid, refused, unreadable};
+use super::request::{Cause, Kept, PodKey, Refusal};
+use super::run::{Agent, put, store_key};
+use crate::admission::{self, Demand, Holder, Rule, Verdict, limit_range};
+use crate::manifest::convert;
+use crate::model::PodUid;
+use crate::observation::oom::OomSeen;
+use crate::report::explain::DefaultRow;
+use crate::store::{Change, Expect};
+use crate::translation::translate_pod;
+
+impl Agent {
+    /// Judges a pod and, unless it is a dry run, keeps it.
+    pub(super) fn create_pod(
+        &mut self,
+        mut object: Box<v1::Pod>,
+        dry_run: bool,
+    ) -> Result<Kept, Refusal> {
+        let now = Timestamp::now();
+        let Some(uid) = PodUid::new(&uuid::Uuid::new_v4().to_string()) else {
+            return Err(Refusal::internal("no uid can be made"));
+        };
+        complete_metadata(&mut object, &uid, now);
+        let key = PodKey::new(
+            object.metadata.namespace.as_deref().unwrap_or("default"),
+            object.metadata.name.as_deref().unwrap_or(""),
+        );
+        if self.pods.contains_key(&key) {
+            return Err(Refusal::new(
+                409,
+                "AlreadyExists",
+                format!("pods {:?} already exists", key.name),
+            )
+            .about("pods", &key.name));
+        }
+        let read = convert::pod(&object, &uid);
+        if !read.problems.is_empty() {
+            return Err(unreadable(&subject(&key), read.problems, &[]));
+        }
+        let namespace = self.namespace_for(&key.namespace, &subject(&key))?;
+        if read.object.is_static {
+            return Err(invalid(
+                &subject(&key),
+                vec![Cause {
+                    reason: "Forbidden".to_owned(),
+                    field: "metadata.annotations[kubernetes.io/config.source]".to_owned(),
+                    message: "Forbidden: says that a pod comes from a file of the node; this one does not".to_owned(),
+                }],
+            ));
+        }
+        let situation = self
+            .ledger
+            .situation(&self.node, &key.namespace, &self.limited);
+        let verdict = admission::admit(read.object, &situation);
+        if !verdict.is_admitted() {
+            let refusal = refused(&subject(&key), verdict.reasons());
+            if !dry_run {
+                self.note_refusal(&key, &refusal);
+            }
+            return Err(refusal);
+        }
+        apply_defaults(&mut object, &verdict);
+        let mut warnings = verdict.warnings();
+        warnings.extend(read.notes.iter().map(ToString::to_string));
+        let record = PodRecord {
+            object: *object,
+            defaults: verdict.defaults().iter().map(DefaultRow::from).collect(),
+            warnings,
+            started_at: now,
+            ended: None,
+            deletion: None,
+            oom_seen: OomSeen::default(),
+            pids_refused: 0,
+            conditions: Vec::new(),
+            containers: std::collections::BTreeMap::new(),
+        };
+        let admitted = verdict
+            .into_admitted()
+            .map_err(|reasons| refused(&subject(&key), &reasons))?;
+        let translated = translate_pod(&admitted, &self.node, &self.policy);
+        let mut entry = PodEntry::new(record, 0, admitted, translated);
+        let warnings = entry.record.warnings.clone();
+        if dry_run {
+            let object = self.shown_pod(&entry)?;
+            return Ok(Kept { object, warnings });
+        }
+        let with = namespace.as_ref().map(NewNamespace::change);
+        entry.revision = self.commit_record(&key, &entry.record, Expect::Absent, with)?;
+        self.namespace_made(namespace, entry.revision);
+        Self::crash_point(Point::StoreCommitted);
+        self.tallies.admitted = self.tallies.admitted.saturating_add(1);
+        self.by_uid.insert(entry.uid().clone(), key.clone());
+        self.pods.insert(key.clone(), entry);
+        self.account(&key);
+        let node = self.node.name.clone();
+        self.event(
+            &key,
+            "",
+            Severity::Normal,
+            "Scheduled",
+            &format!("Successfully assigned {key} to {node}"),
+        );
+        for warning in &warnings {
+            self.event(&key, "", Severity::Warning, "AdmissionWarning", warning);
+        }
+        self.drive(&key);
+        Self::crash_point(Point::CgroupsCreated);
+        self.publish_pod(&key);
+        let object = self.pod_object(&key)?;
+        Ok(Kept { object, warnings })
+    }
+
+    /// Keeps the ledger true to a pod: one that is over, and whose cgroups are gone, takes nothing of the
+    /// node; quotas count it as ended once its last process has.
+    pub(super) fn account(&mut self, key: &PodKey) {
+        let Some(entry) = self.pods.get_mut(key) else {
+            return;
+        };
+        let state = Accounted {
+            of_node: entry.placed || !entry.is_over(),
+            has_ended: entry.phase().is_terminal(),
+        };
+        if entry.accounted == Some(state) {
+            return;
+        }
+        entry.accounted = Some(state);
+        let (pod, effective) = (entry.admitted.pod(), entry.admitted.effective());
+        let demand = if state.has_ended {
+            Demand::of_ended_pod(pod)
+        } else {
+            Demand::of_pod(pod, effective)
+        };
+        let of_node = state.of_node.then(|| effective.requests.clone());
+        self.ledger.hold(holder(key), demand, of_node);
+        self.publish_accounts();
+    }
+
+    /// Makes a pod durable, be it new or changed, together with another change.
+    pub(super) fn commit_record(
+        &mut self,
+        key: &PodKey,
+        record: &PodRecord,
+        expect: Expect,
+        with: Option<Change>,
+    ) -> Result<u64, Refusal> {
+        let Some(Change::Put(store_key, value, _)) = put(&store_key(key), record) else {
+            return Err(Refusal::internal("the pod has no JSON form"));
+        };
+        let mut changes = vec![Change::Put(store_key, value, expect)];
+        changes.extend(with);
+        self.commit(changes).map_err(|error| {
+            Refusal::not_durable(format!("pod {key} cannot be made durable: {error}"))
+        })
+    }
+
+    fn note_refusal(&mut self, key: &PodKey, refusal: &Refusal) {
+        let causes: std::collections::BTreeSet<_> = refusal
+            .causes
+            .iter()
+            .map(|cause| cause.reason.as_str())
+            .collect();
+        self.tallies.refuse(causes.into_iter());
+        // There is no such pod, so it has no uid; whoever tries again and again is counted up.
+        let subject = Subject {
+            kind: "Pod",
+            namespace: key.namespace.clone(),
+            name: key.name.clone(),
+            uid: String::new(),
+            field_path: String::new(),
+        };
+        tracing::info!(
+            POD = key.name,
+            NAMESPACE = key.namespace,
+            reason = refusal.reason,
+            "{}",
+            refusal.message
+        );
+        self.events.note(
+            &subject,
+            Severity::Warning,
+            &refusal.reason,
+            &refusal.message,
+            Timestamp::now(),
+        );
+    }
+}
+
+/// What a pod is called in the ledger.
+pub(super) fn holder(key: &PodKey) -> Holder {
+    Holder {
+        namespace: key.namespace.clone(),
+        resource: "pods".to_owned(),
+        name: key.name.clone(),
+    }
+}
+
+/// What a pod is called in refusals.
+pub(super) fn subject(key: &PodKey) -> Refused<'_> {
+    Refused {
+        kind: "Pod",
+        resource: "pods",
+        name: &key.name,
+    }
+}
+
+/// What every object gets that is kept.
+fn complete_metadata(object: &mut v1::Pod, uid: &PodUid, now: Timestamp) {
+    object.metadata.uid = Some(uid.to_string());
+    object.metadata.creation_timestamp = Some(Time(now));
+    object.metadata.generation = Some(1);
+    object.metadata.resource_version = None;
+    object.metadata.deletion_timestamp = None;
+    object.metadata.deletion_grace_period_seconds = None;
+    object
+        .metadata
+        .namespace
+        .get_or_insert_with(|| "default".to_owned());
+    object.status = None;
+    default_spec(object);
+}
+
+/// Kubernetes' defaults of the fields that matter here.
+pub(super) fn default_spec(object: &mut v1::Pod) {
+    if let Some(spec) = object.spec.as_mut() {
+        spec.restart_policy
+            .get_or_insert_with(|| "Always".to_owned());
+        spec.termination_grace_period_seconds.get_or_insert(30);
+        spec.priority.get_or_insert(0);
+    }
+}
+
+/// Writes what defaulting added into the object, so that its readers see what is in force.
+fn apply_defaults(object: &mut v1::Pod, verdict: &Verdict) {
+    if let Some(text) = verdict.pod().annotations.get(limit_range::ANNOTATION) {
+        let annotations = object.metadata.annotations.get_or_insert_default();
+        annotations.insert(limit_range::ANNOTATION.to_owned(), text.clone());
+    }
+    let Some(spec) = object.spec.as_mut() else {
+        return;
+    };
+    for default in verdict.defaults() {
+        if matches!(
+            default.rule,
+            Rule::ContainerLimitFromPod | Rule::OverheadRoundedUp { .. }
+        ) {
+            continue;
+        }
+        let resources = match &default.container {
+            None => spec.resources.get_or_insert_default(),
+            Some(name) => {
+                let found = spec
+                    .containers
+                    .iter_mut()
+                    .chain(spec.init_containers.iter_mut().flatten())
+                    .find(|container| container.name == *name);
+                match found {
+                    Some(container) => container.resources.get_or_insert_default(),
+                    None => continue,
+                }
+            }
+        };
+        let list = match default.list {
+            crate::model::resource::List::Requests => &mut resources.requests,
+            crate::model::resource::List::Limits => &mut resources.limits,
+        };
+        list.get_or_insert_default().insert(
+            default.resource.to_string(),
+            ApiQuantity(default.amount.to_string()),
+        );
+    }
+}
+
+/// The uid in an object's metadata.
+pub(super) fn uid_of(object: &v1::Pod) -> Option<PodUid> {
+    PodUid::new(object.metadata.uid.as_deref()?)
+}

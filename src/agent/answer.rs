@@ -1,0 +1,352 @@
+//! Answers to questions: what is so, told without changing anything.
+
+use std::path::PathBuf;
+
+use super::entry::{Live, PodEntry};
+use super::events::Severity;
+use super::request::{PodKey, Refusal, Request, UsageParts};
+use super::run::Agent;
+use crate::cgroup::{CgroupPath, Controller, ControllerSet, Counters, InterfaceFile, Setting};
+use crate::enforcement;
+use crate::report::accounts::Accounts;
+use crate::report::explain::{self, PodExplanation};
+use crate::report::pod::conditions;
+use crate::report::{CgroupUsage, ContainerUsage, DiffReport, DiffRow, PodUsage, StatusReport};
+use crate::units::{Bytes, Limit};
+
+/// So many of the settings that are not in effect are named in the status.
+const SHOWN: usize = 8;
+
+impl Agent {
+    /// Answers one request. An asker that went away is no error.
+    pub(super) fn answer(&mut self, request: Request) {
+        match request {
+            Request::PutPod { object, how, reply } => {
+                drop(reply.send(self.put_pod(object, how)));
+            }
+            Request::DeletePod {
+                key,
+                grace_seconds,
+                uid,
+                dry_run,
+                reply,
+            } => drop(reply.send(self.delete_pod(&key, grace_seconds, uid.as_deref(), dry_run))),
+            Request::PatchNode(patch, reply) => drop(reply.send(self.patch_node(&patch))),
+            Request::PutObject {
+                kind,
+                object,
+                how,
+                reply,
+            } => drop(reply.send(self.put_object(kind, *object, how))),
+            Request::DeleteObject {
+                key,
+                uid,
+                dry_run,
+                reply,
+            } => drop(reply.send(self.delete_object(&key, uid.as_deref(), dry_run))),
+            Request::Attach {
+                key,
+                container,
+                pid,
+                children,
+                reply,
+            } => drop(reply.send(self.attach(&key, &container, pid, children))),
+            Request::Explain(key, reply) => drop(reply.send(self.explain(&key))),
+            Request::Usage(key, reply) => drop(reply.send(self.usage(&key))),
+            Request::Census(reply) => drop(reply.send(Ok(Box::new(self.census())))),
+            Request::Accounts(reply) => {
+                drop(reply.send(Ok(Box::new(Accounts::of(&self.ledger)))));
+            }
+            Request::OomKills {
+                namespace,
+                pod,
+                reply,
+            } => drop(reply.send(Ok(self.kills.list(namespace.as_deref(), pod.as_deref())))),
+            Request::Diff(reply) => drop(reply.send(self.diff())),
+            Request::Status(reply) => drop(reply.send(Ok(self.status()))),
+            Request::LogFile {
+                key,
+                container,
+                previous,
+                reply,
+            } => drop(reply.send(self.log_file(&key, container.as_deref(), previous))),
+        }
+    }
+
+    /// Conditions are kept, so that each knows since when it is so.
+    pub(super) fn refresh_conditions(&mut self, key: &PodKey) {
+        let Some(entry) = self.pods.get_mut(key) else {
+            return;
+        };
+        let now = conditions(
+            entry.phase(),
+            &entry.statuses(),
+            &entry.enforced,
+            &entry.record.conditions,
+            jiff::Timestamp::now(),
+        );
+        if now != entry.record.conditions {
+            entry.record.conditions = now;
+            entry.dirty = true;
+        }
+    }
+
+    fn explain(&mut self, key: &PodKey) -> Result<Box<PodExplanation>, Refusal> {
+        let Some(path) = self.pods.get(key).map(PodEntry::path) else {
+            return Err(Refusal::not_found("pods", &key.name));
+        };
+        let found = self
+            .found_around(&path)
+            .map_err(|error| Refusal::internal(error.to_string()))?;
+        let entry = self
+            .pods
+            .get(key)
+            .ok_or_else(|| Refusal::not_found("pods", &key.name))?;
+        let judged = explain::Judged {
+            pod: entry.admitted.pod(),
+            qos: entry.admitted.qos(),
+            effective: entry.admitted.effective(),
+            defaults: entry.record.defaults.clone(),
+            reasons: &[],
+            warnings: entry.record.warnings.clone(),
+        };
+        Ok(Box::new(explain::pod(
+            judged,
+            Some((&entry.translated, &self.levels)),
+            Some(&found),
+        )))
+    }
+
+    fn usage(&mut self, key: &PodKey) -> Result<UsageParts, Refusal> {
+        let Some(usage) = self.pod_usage(key) else {
+            return Err(Refusal::not_found("pods", &key.name));
+        };
+        let directories = usage
+            .containers
+            .iter()
+            .filter_map(|container| {
+                let id = self.container_id(key, &container.name)?;
+                Some((self.runtime.log_dir(&id), self.runtime.scratch_dir(&id)))
+            })
+            .collect();
+        Ok(UsageParts { usage, directories })
+    }
+
+    fn pod_usage(&mut self, key: &PodKey) -> Option<PodUsage> {
+        let entry = self.pods.get(key)?;
+        let pod = entry.path();
+        let containers: Vec<_> = entry
+            .container_names()
+            .map(|name| {
+                let kills = entry
+                    .container_record(name)
+                    .map_or(0, |record| record.oom_kills);
+                (name.to_owned(), entry.container_path(name), kills)
+            })
+            .collect();
+        Some(PodUsage {
+            pod: self.cgroup_usage(&pod),
+            containers: containers
+                .into_iter()
+                .map(|(name, path, oom_kills)| ContainerUsage {
+                    cgroup: path.map_or_else(CgroupUsage::default, |path| self.cgroup_usage(&path)),
+                    name,
+                    log_bytes: None,
+                    scratch_bytes: None,
+                    oom_kills,
+                })
+                .collect(),
+        })
+    }
+
+    fn cgroup_usage(&mut self, path: &CgroupPath) -> CgroupUsage {
+        let Ok(counters) = self.kernel.counters(path) else {
+            return CgroupUsage::default();
+        };
+        let pids_max = match self
+            .applied
+            .get(path)
+            .and_then(|node| node.get(InterfaceFile::PidsMax))
+        {
+            Some(Setting::PidsMax(Limit::At(tasks))) => Some(tasks),
+            _ => None,
+        };
+        usage_of(&counters, pids_max)
+    }
+
+    fn diff(&mut self) -> Result<DiffReport, Refusal> {
+        let top = CgroupPath::top();
+        let found = self
+            .found_around(&top)
+            .map_err(|error| Refusal::internal(error.to_string()))?;
+        let rows: Vec<_> = enforcement::diff(&top, &self.wanted, &found, self.kernel.page_size())
+            .into_iter()
+            .map(|row| DiffRow {
+                path: row.path.to_string(),
+                file: row.file.unwrap_or_default(),
+                wanted: row.wanted.unwrap_or_default(),
+                kernel: row.kernel.unwrap_or_default(),
+                verdict: row.verdict.to_string(),
+            })
+            .collect();
+        Ok(DiffReport {
+            drift: rows.iter().any(|row| row.verdict != "same"),
+            rows,
+        })
+    }
+
+    fn status(&mut self) -> StatusReport {
+        let controllers = self.kernel.controllers().unwrap_or_default();
+        let names = |set: &ControllerSet| set.iter().map(|c| c.to_string()).collect();
+        let missing = ControllerSet::from_iter(Controller::ALL).without(&controllers);
+        let mut problems: Vec<_> = self.problems.values().cloned().collect();
+        problems.extend(self.kernel.remarks());
+        let unenforced: Vec<_> = self.unenforced.values().flatten().collect();
+        problems.extend(unenforced.iter().copied().take(SHOWN).cloned());
+        if let Some(more) = unenforced.len().checked_sub(SHOWN)
+            && more > 0
+        {
+            problems.push(format!("{more} more like these; allot diff shows all"));
+        }
+        StatusReport {
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            node: self.node.name.clone(),
+            cgroup_root: self.config.cgroup_root.display().to_string(),
+            controllers: names(&controllers),
+            missing_controllers: names(&missing),
+            pods: self.ledger.pods(),
+            running_containers: u64::try_from(
+                self.pods
+                    .values()
+                    .flat_map(|entry| entry.live.values())
+                    .filter(|live| matches!(live, Live::Running(_)))
+                    .count(),
+            )
+            .unwrap_or(u64::MAX),
+            uptime_seconds: u64::try_from(
+                jiff::Timestamp::now()
+                    .duration_since(self.started)
+                    .as_secs(),
+            )
+            .unwrap_or(0),
+            tallies: self.tallies.clone(),
+            problems,
+            notes: self
+                .log
+                .as_ref()
+                .err()
+                .map(|why| format!("OOM kills are counted but not named: {why}"))
+                .into_iter()
+                .collect(),
+        }
+    }
+
+    fn log_file(
+        &self,
+        key: &PodKey,
+        container: Option<&str>,
+        previous: bool,
+    ) -> Result<PathBuf, Refusal> {
+        let entry = self
+            .pods
+            .get(key)
+            .ok_or_else(|| Refusal::not_found("pods", &key.name))?;
+        let names: Vec<_> = entry.container_names().collect();
+        let list = names.join(" ");
+        let name = match (container, names.as_slice()) {
+            (Some(name), _) if names.contains(&name) => name,
+            (Some(name), _) => {
+                return Err(Refusal::bad_request(format!(
+                    "container {name} is not valid for pod {}: its containers are [{list}]",
+                    key.name
+                )));
+            }
+            (None, [only]) => only,
+            (None, _) => {
+                return Err(Refusal::bad_request(format!(
+                    "a container name must be specified for pod {}, choose one of: [{list}]",
+                    key.name
+                )));
+            }
+        };
+        let attempt = entry.attempt(name);
+        let waiting = matches!(entry.live(name), Live::Idle)
+            && entry
+                .container_record(name)
+                .is_none_or(|record| record.end.is_none());
+        // Between two runs the last one that ended is the present one.
+        let back = u32::from(previous) + u32::from(waiting && attempt > 0);
+        let Some(attempt) = attempt.checked_sub(back) else {
+            return Err(Refusal::bad_request(format!(
+                "previous terminated container {name:?} in pod {:?} not found",
+                key.name
+            )));
+        };
+        let id = self
+            .container_id(key, name)
+            .ok_or_else(|| Refusal::internal("the container has no name for the runtime"))?;
+        Ok(self.runtime.log_path(&id.attempt(attempt)))
+    }
+
+    /// Forks that the kernel refused for a pod's bound, told once for each rise. Before Linux 6.11
+    /// they are counted where the fork was tried, which is in a container, since then where the bound
+    /// is.
+    pub(super) fn look_for_refused_forks(&mut self, key: &PodKey) {
+        let Some(entry) = self.pods.get(key) else {
+            return;
+        };
+        let path = entry.path();
+        let containers: Vec<_> = entry
+            .translated
+            .oom_scores
+            .iter()
+            .filter_map(|(name, _)| entry.container_path(name))
+            .collect();
+        let refused = self.refused_forks(&path).max(
+            containers
+                .iter()
+                .map(|container| self.refused_forks(container))
+                .sum(),
+        );
+        let Some(entry) = self.pods.get_mut(key) else {
+            return;
+        };
+        if refused <= entry.record.pids_refused {
+            return;
+        }
+        entry.record.pids_refused = refused;
+        entry.dirty = true;
+        let bound = match self
+            .applied
+            .get(&path)
+            .and_then(|node| node.get(InterfaceFile::PidsMax))
+        {
+            Some(setting) => setting.value(),
+            None => "unknown".to_owned(),
+        };
+        let message = format!("forks are refused: pids.max of the pod, {bound}, is reached");
+        self.event(key, "", Severity::Warning, "PIDLimitReached", &message);
+    }
+
+    fn refused_forks(&mut self, path: &CgroupPath) -> u64 {
+        self.kernel
+            .counters(path)
+            .ok()
+            .and_then(|counters| counters.pids_refused)
+            .unwrap_or(0)
+    }
+}
+
+fn usage_of(counters: &Counters, pids_max: Option<u64>) -> CgroupUsage {
+    let bytes = |bytes: Option<Bytes>| bytes.map(|Bytes(n)| n);
+    CgroupUsage {
+        memory_current: bytes(counters.memory_current),
+        memory_peak: bytes(counters.memory_peak),
+        pids_current: counters.pids_current,
+        pids_peak: counters.pids_peak,
+        pids_max,
+        pids_refused: counters.pids_refused,
+        cpu_usage_usec: counters.cpu_usage_usec,
+        cpu_throttled_usec: counters.cpu_throttled_usec,
+    }
+}

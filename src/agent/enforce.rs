@@ -1,0 +1,230 @@
+//! Wanted, found, plan, apply, read back: the one path to the kernel.
+
+use std::collections::BTreeMap;
+
+use super::events::Severity;
+use super::request::PodKey;
+use super::run::Agent;
+use crate::cgroup::{CgroupPath, ErrorKind, KernelError, Op, Tree};
+use crate::enforcement::{self, Outcome};
+use crate::translation::{Place, levels};
+
+impl Agent {
+    /// Puts a pod's cgroups into the wanted tree, without those of init containers that did their
+    /// work. Whether that changed what is wanted.
+    pub(super) fn place(&mut self, key: &PodKey) -> bool {
+        let Some(entry) = self.pods.get_mut(key) else {
+            return false;
+        };
+        let done: Vec<_> = entry
+            .admitted
+            .pod()
+            .all_containers()
+            .filter(|(_, _, container)| !entry.needs_cgroup(container))
+            .filter_map(|(_, _, container)| entry.container_path(&container.name))
+            .collect();
+        if entry.placed {
+            let before = self.wanted.len();
+            for path in &done {
+                self.wanted.remove(path);
+            }
+            return self.wanted.len() != before;
+        }
+        let mut tree = entry.translated.tree.clone();
+        for path in &done {
+            tree.remove(path);
+        }
+        self.wanted.extend(tree);
+        entry.placed = true;
+        self.totals.add(&entry.translated.share);
+        self.refresh_levels();
+        true
+    }
+
+    /// Takes a pod's cgroups out of the wanted tree.
+    pub(super) fn displace(&mut self, key: &PodKey) {
+        let Some(entry) = self.pods.get_mut(key) else {
+            return;
+        };
+        let path = entry.path();
+        if entry.placed {
+            entry.placed = false;
+            self.totals.remove(&entry.translated.share);
+        }
+        self.wanted.remove_within(&path);
+        self.refresh_levels();
+    }
+
+    /// The values of the levels follow the sums over the pods.
+    pub(super) fn refresh_levels(&mut self) {
+        self.levels = levels(&self.totals, &self.node, &self.policy);
+        self.wanted.extend(self.levels.tree.clone());
+    }
+
+    /// What is in the kernel at `scope`, below it and above it.
+    pub(super) fn found_around(&mut self, scope: &CgroupPath) -> Result<Tree, KernelError> {
+        let mut found = match self.kernel.found(scope) {
+            Ok(found) => found,
+            Err(error) if error.kind == ErrorKind::Gone => Tree::default(),
+            Err(error) => return Err(error),
+        };
+        for path in scope.self_and_above().skip(1) {
+            if let Some(node) = self.kernel.look(&path)? {
+                found.insert(path, node);
+            }
+        }
+        Ok(found)
+    }
+
+    /// Makes the kernel hold what is wanted at `scope`, below it and above it. Whether nothing is
+    /// left to do.
+    pub(super) fn enforce(&mut self, scope: &CgroupPath) -> bool {
+        let page = self.kernel.page_size();
+        let mut found = match self.found_around(scope) {
+            Ok(found) => found,
+            Err(error) => {
+                self.kernel_failed(scope, &error.to_string());
+                return false;
+            }
+        };
+        let plan = enforcement::plan(scope, &self.wanted, &found, &self.applied, page);
+        let outcome = if plan.is_empty() {
+            Outcome::default()
+        } else {
+            enforcement::apply(self.kernel.as_mut(), &plan)
+        };
+        outcome.update(&mut found);
+        for step in plan.steps() {
+            if let Op::Create(path) = &step.op
+                && found.contains(path)
+            {
+                // A watch on an earlier cgroup at this place is of no use any more.
+                self.watch.remove_within(path);
+                self.count_from_zero(path);
+            }
+        }
+        enforcement::remember(&mut self.applied, scope, &self.wanted, &found, page);
+        self.tell_of_drifts(&outcome);
+        self.note_unenforced(scope, &outcome);
+        self.keep_watch(scope, &outcome);
+        outcome.is_complete()
+    }
+
+    /// Notes what is not enforced and why; what was noted in the scope before is out of date. The log
+    /// has each only once for as long as it lasts.
+    fn note_unenforced(&mut self, scope: &CgroupPath, outcome: &Outcome) {
+        let before: BTreeMap<_, _> = self
+            .unenforced
+            .extract_if(.., |path, _| path.is_within(scope) || scope.is_within(path))
+            .collect();
+        let failed = outcome
+            .failed
+            .iter()
+            .map(|failed| (failed.op.path(), failed.to_string()));
+        let held = outcome
+            .held
+            .iter()
+            .map(|held| (&held.path, held.to_string()));
+        for (path, why) in failed.chain(held) {
+            if !before.get(path).is_some_and(|known| known.contains(&why)) {
+                tracing::warn!("{why}");
+            }
+            self.tallies.failures = self.tallies.failures.saturating_add(1);
+            self.unenforced.entry(path.clone()).or_default().push(why);
+        }
+        match Place::of(scope).and_then(|place| place.uid().cloned()) {
+            Some(uid) => {
+                if let Some(key) = self.by_uid.get(&uid).cloned() {
+                    self.refresh_enforced(&key);
+                }
+            }
+            None => self.refresh_all_enforced(),
+        }
+    }
+
+    /// Every wanted cgroup that is there is watched, and no other.
+    fn keep_watch(&mut self, scope: &CgroupPath, outcome: &Outcome) {
+        for path in outcome.removed.iter().chain(&outcome.gone) {
+            self.watch.remove_within(path);
+        }
+        for (path, _) in self.wanted.around(scope) {
+            if !self.applied.contains(path) {
+                continue;
+            }
+            match self.watch.add(path) {
+                Ok(false) => {}
+                // Whoever wrote between the last look and the watch was not noticed.
+                Ok(true) => self.touched.entry(path.clone()).or_default().setting = true,
+                Err(error) => {
+                    tracing::warn!("cannot watch {path}: {error}; changes are found at each sync");
+                }
+            }
+        }
+    }
+
+    /// A pod is enforced when nothing is left undone in its cgroups and in those above.
+    fn refresh_enforced(&mut self, key: &PodKey) {
+        let Some(entry) = self.pods.get_mut(key) else {
+            return;
+        };
+        let pod = entry.path();
+        let why: Vec<_> = self
+            .unenforced
+            .iter()
+            .filter(|(path, _)| path.is_within(&pod) || pod.is_within(path))
+            .map(|(_, why)| why.join("; "))
+            .collect();
+        entry.enforced = if why.is_empty() {
+            Ok(())
+        } else {
+            Err(why.join("; "))
+        };
+    }
+
+    fn refresh_all_enforced(&mut self) {
+        for key in self.pods.keys().cloned().collect::<Vec<_>>() {
+            self.refresh_enforced(&key);
+        }
+    }
+
+    fn kernel_failed(&mut self, scope: &CgroupPath, why: &str) {
+        tracing::error!("cannot look at {scope}: {why}");
+        self.tallies.failures = self.tallies.failures.saturating_add(1);
+        self.unenforced.insert(scope.clone(), vec![why.to_owned()]);
+        self.refresh_all_enforced();
+    }
+
+    /// Somebody else wrote into our files: told as events, with both values.
+    fn tell_of_drifts(&mut self, outcome: &Outcome) {
+        let made_anew = |path: &CgroupPath| {
+            outcome
+                .repaired
+                .iter()
+                .any(|repaired| matches!(&repaired.op, Op::Create(made) if made == path))
+        };
+        for repaired in &outcome.repaired {
+            // That a cgroup was removed says all about its files.
+            if !matches!(repaired.op, Op::Create(_)) && made_anew(repaired.op.path()) {
+                continue;
+            }
+            self.tallies.drifts = self.tallies.drifts.saturating_add(1);
+            let message = repaired.to_string();
+            let place = Place::of(repaired.op.path());
+            let key = place
+                .as_ref()
+                .and_then(Place::uid)
+                .and_then(|uid| self.by_uid.get(uid).cloned());
+            match key {
+                Some(key) => {
+                    let container = place
+                        .as_ref()
+                        .and_then(Place::container)
+                        .unwrap_or("")
+                        .to_owned();
+                    self.event(&key, &container, Severity::Warning, "Drift", &message);
+                }
+                None => self.node_event(Severity::Warning, "Drift", &message),
+            }
+        }
+    }
+}

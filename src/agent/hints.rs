@@ -1,0 +1,82 @@
+//! Hints that something happened in a cgroup: each leads to a look, never to a conclusion.
+
+use std::collections::BTreeSet;
+use std::time::Instant;
+
+use super::run::Agent;
+use crate::cgroup::CgroupPath;
+use crate::observation::watch::{Hint, Notice};
+use crate::translation::Place;
+
+/// What hints said of a cgroup since the last look.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Touch {
+    /// The kernel counted something.
+    events: bool,
+    /// Somebody wrote a file or removed the cgroup, or may have.
+    pub(super) setting: bool,
+}
+
+impl Agent {
+    /// Remembers where to look.
+    pub(super) fn notice(&mut self, notice: &Notice) {
+        match notice {
+            Notice::At(watch, hint) => {
+                let Some(path) = self.watch.path(*watch) else {
+                    return;
+                };
+                let touch = self.touched.entry(path.clone()).or_default();
+                match hint {
+                    Hint::Events => touch.events = true,
+                    Hint::Setting => touch.setting = true,
+                }
+            }
+            Notice::Removed(watch, name) => {
+                let removed = self.watch.path(*watch).map(|path| path.child(name));
+                // One that we removed ourselves is not wanted any more.
+                if let Some(Ok(path)) = removed
+                    && self.wanted.contains(&path)
+                {
+                    self.touched.entry(path).or_default().setting = true;
+                }
+            }
+            Notice::Overflow => self.next_sync = Instant::now(),
+        }
+    }
+
+    /// Reads again what hints pointed at: counters where the kernel spoke, files where somebody
+    /// wrote.
+    pub(super) fn look_at_touched(&mut self) {
+        let mut pods = BTreeSet::new();
+        let mut looked_at: Option<CgroupPath> = None;
+        for (path, touch) in std::mem::take(&mut self.touched) {
+            let key = Place::of(&path)
+                .and_then(|place| place.uid().cloned())
+                .and_then(|uid| self.by_uid.get(&uid).cloned());
+            // Parents come first, and a look at one is a look at all below it.
+            let seen = looked_at
+                .as_ref()
+                .is_some_and(|above| path.is_within(above));
+            if touch.setting && !seen && self.wanted.contains(&path) {
+                self.enforce(&path);
+                looked_at = Some(path.clone());
+            }
+            if touch.events
+                && let Some(key) = key
+            {
+                pods.insert(key);
+            }
+        }
+        for key in pods {
+            self.look_for_oom(&key);
+            self.look_for_refused_forks(&key);
+            if self
+                .pods
+                .get(&key)
+                .is_some_and(|entry| entry.record.deletion.is_some())
+            {
+                self.drive(&key);
+            }
+        }
+    }
+}

@@ -1,0 +1,46 @@
+//! The owner: one thread that holds all state, and the only place where the stages meet.
+//!
+//! Decides in which order they meet: admit, commit, enforce, start, watch, report. Applying, restart
+//! recovery and drift repair are the same path: state wanted, state found, a plan. Slow work (disk
+//! walks, starting processes, slow clients) never runs here.
+
+mod admit;
+mod answer;
+mod attach;
+mod cache;
+mod census;
+mod containers;
+mod crash;
+mod ends;
+mod enforce;
+mod entry;
+pub mod events;
+mod hints;
+mod input;
+mod kills;
+pub mod lifecycle;
+mod names;
+mod node;
+mod objects;
+mod oom;
+mod pods;
+mod publish;
+mod recover;
+pub mod record;
+mod refuse;
+mod replace;
+mod request;
+mod run;
+mod sampler;
+mod settle;
+mod stop;
+mod tell;
+#[cfg(test)]
+mod tests;
+
+pub use cache::{Cache, Change, Expired, Seen, Watcher};
+pub use input::{Handle, Input};
+pub use node::build as build_node;
+pub use objects::usage;
+pub use request::{Cause, Kept, ObjectKey, PodKey, Put, Refusal, Reply, Request, UsageParts};
+pub use run::{Agent, Parts, StartupError, start};

@@ -1,0 +1,105 @@
+//! What the agent promises to remember of a pod, as it stands in the store.
+//!
+//! One entry holds the object and its record, so that both change in one commit. What the kernel or
+//! the runtime's own files already say is not repeated here.
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+use k8s_openapi::api::core::v1;
+use serde::{Deserialize, Serialize};
+
+use crate::model::lifecycle::{Condition, Termination};
+use crate::observation::oom::OomSeen;
+use crate::report::explain::DefaultRow;
+use crate::runtime::ProcessId;
+
+/// A pod in the store, under `pods/NAMESPACE/NAME`.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct PodRecord {
+    /// The object as admitted, defaults included, without status.
+    pub object: v1::Pod,
+    /// What defaulting added: the rules that the object no longer shows.
+    pub defaults: Vec<DefaultRow>,
+    /// What was said of the pod at admission.
+    pub warnings: Vec<String>,
+    /// When it was admitted.
+    pub started_at: Timestamp,
+    /// Set once the pod is over by the agent's own decision: reason and message.
+    pub ended: Option<(String, String)>,
+    /// Set once its deletion has begun.
+    pub deletion: Option<Deletion>,
+    /// The pod cgroup's OOM counters as told.
+    pub oom_seen: OomSeen,
+    /// Refused forks of the pod cgroup as told.
+    #[serde(default)]
+    pub pids_refused: u64,
+    /// What is so or not so of it, each since when.
+    #[serde(default)]
+    pub conditions: Vec<Condition>,
+    /// Its containers by name.
+    pub containers: BTreeMap<String, ContainerRecord>,
+}
+
+/// A deletion under way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Deletion {
+    /// When it was asked for.
+    pub requested_at: Timestamp,
+    /// Seconds between SIGTERM and SIGKILL.
+    pub grace_seconds: u64,
+}
+
+/// A container in the store.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ContainerRecord {
+    /// Which run this is: 0 for the first, then counted as restarts.
+    pub attempt: u32,
+    /// The run shall not begin before this time.
+    pub not_before: Option<Timestamp>,
+    /// Ends in a row after a short run; the pause before the next run grows with them.
+    #[serde(default)]
+    pub quick_ends: u32,
+    /// The process that was attached in place of a run.
+    pub attached: Option<Attached>,
+    /// How the present run ended, once it has.
+    pub end: Option<Termination>,
+    /// How the run before ended.
+    pub last: Option<Termination>,
+    /// Its cgroup's OOM counters as told.
+    pub oom_seen: OomSeen,
+    /// Processes that OOM kills took, over all runs.
+    pub oom_kills: u64,
+    /// How many of them the main process of the present run outlived: what is more may have been its
+    /// end.
+    pub oom_kills_before: u64,
+}
+
+/// A process that was attached.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Attached {
+    /// Its id.
+    pub pid: i32,
+    /// Its start time in clock ticks since boot (field 22 of `/proc/PID/stat`): together with the
+    /// boot, the process's identity.
+    pub start_ticks: u64,
+    /// `/proc/sys/kernel/random/boot_id`
+    pub boot_id: String,
+    /// When it was attached.
+    pub since: Timestamp,
+}
+
+impl Attached {
+    /// The process.
+    pub fn process(&self) -> ProcessId {
+        ProcessId {
+            pid: self.pid,
+            start_ticks: self.start_ticks,
+            boot_id: self.boot_id.clone(),
+        }
+    }
+}

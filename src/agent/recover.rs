@@ -1,0 +1,253 @@
+//! Start-up: what was promised (the store), what runs (the runtime's files), what the kernel holds.
+//!
+//! Nothing is assumed of the last run, which may have ended at any instant. A pod is brought from
+//! wherever it is to where it should be by the same steps as ever.
+
+use std::collections::BTreeMap;
+
+use super::admit::uid_of;
+use super::entry::{Live, PodEntry};
+use super::events::{Events, Severity};
+use super::kills::{DIRECTORY, Kills};
+use super::node::{ADVERTISED_KEY, build};
+use super::record::PodRecord;
+use super::request::PodKey;
+use super::run::{Agent, LEVELS_KEY, Parts, StartupError};
+use crate::admission;
+use crate::cgroup::{CgroupPath, Op, Pid};
+use crate::manifest::convert;
+use crate::model::ResourceList;
+use crate::runtime::AttemptState;
+use crate::store::Entry;
+use crate::translation::translate_pod;
+use crate::units::Quantity;
+
+/// The leaf that shims live in, beside the pods: they outlive the agent under any supervisor.
+const SHIMS: &str = "shims";
+
+impl Agent {
+    /// The agent as the last one left it.
+    pub(super) fn restore(parts: Parts) -> Result<Self, StartupError> {
+        let advertised: ResourceList = match parts.store.get(ADVERTISED_KEY)? {
+            Some(entry) => serde_json::from_slice::<BTreeMap<String, Quantity>>(&entry.value)
+                .unwrap_or_default()
+                .into_iter()
+                .map(|(name, amount)| (name.as_str().into(), amount))
+                .collect(),
+            None => ResourceList::default(),
+        };
+        let node = build(&parts.config, &parts.facts, &advertised).map_err(StartupError::Node)?;
+        let events = Events::restore(parts.store.list("events/")?);
+        let revision = parts.store.revision()?;
+        let levels = parts.store.get(LEVELS_KEY)?;
+        let pods = parts.store.list("pods/")?;
+        let kills = Kills::restore(&parts.store.list(DIRECTORY)?, &parts.system.boot_id);
+        let mut agent = Self::empty(parts, node, events, revision);
+        agent.kills = kills;
+        agent.caught_up = agent.log.is_err();
+        agent.advertised = advertised;
+        if let Some(levels) = levels {
+            agent.levels_seen = serde_json::from_slice(&levels.value).unwrap_or_default();
+        }
+        let objects = agent.store.list("objects/")?;
+        agent.restore_objects(&objects);
+        agent.make_shim_cgroup();
+        agent.refresh_levels();
+        for entry in pods {
+            agent.restore_pod(&entry);
+        }
+        agent.reattach_all();
+        // The whole tree at once: what nobody wants any more goes too.
+        agent.enforce(&CgroupPath::top());
+        for key in agent.pods.keys().cloned().collect::<Vec<_>>() {
+            agent.look_for_oom(&key);
+            agent.resume(&key);
+            agent.drive(&key);
+        }
+        agent.make_missing_namespaces();
+        agent.publish_all();
+        agent.end_namespaces();
+        Ok(agent)
+    }
+
+    fn make_shim_cgroup(&mut self) {
+        let made = CgroupPath::top()
+            .child(SHIMS)
+            .map_err(|error| error.to_string())
+            .and_then(|path| {
+                self.kernel
+                    .perform(&Op::Create(path))
+                    .map_err(|error| error.to_string())
+            });
+        match made {
+            Ok(()) => self.runtime.shim_cgroup = Some(self.config.cgroup_root.join(SHIMS)),
+            Err(why) => tracing::warn!("shims stay in the agent's own cgroup: {why}"),
+        }
+    }
+
+    /// One pod from the store. A record that cannot be used is told and left where it is.
+    fn restore_pod(&mut self, stored: &Entry) {
+        let record: PodRecord = match serde_json::from_slice(&stored.value) {
+            Ok(record) => record,
+            Err(error) => {
+                let problem = format!("record {} cannot be read: {error}", stored.key);
+                tracing::error!("{problem}");
+                self.problems.insert(stored.key.clone(), problem);
+                return;
+            }
+        };
+        let Some(uid) = uid_of(&record.object) else {
+            let problem = format!("record {} has no usable uid", stored.key);
+            self.problems.insert(stored.key.clone(), problem);
+            return;
+        };
+        let read = convert::pod(&record.object, &uid);
+        let admitted = if read.problems.is_empty() {
+            admission::readmit(read.object).map_err(|reasons| {
+                let texts: Vec<_> = reasons.iter().map(ToString::to_string).collect();
+                texts.join("; ")
+            })
+        } else {
+            let texts: Vec<_> = read.problems.iter().map(ToString::to_string).collect();
+            Err(texts.join("; "))
+        };
+        match admitted {
+            Ok(admitted) => {
+                let translated = translate_pod(&admitted, &self.node, &self.policy);
+                let entry = PodEntry::new(record, stored.revision, admitted, translated);
+                let key = entry.key();
+                self.by_uid.insert(uid, key.clone());
+                self.pods.insert(key.clone(), entry);
+                self.adopt(&key);
+                self.account(&key);
+            }
+            Err(why) => {
+                let problem = format!("pod {} is not valid any more: {why}", stored.key);
+                tracing::error!("{problem}");
+                self.problems.insert(stored.key.clone(), problem);
+            }
+        }
+    }
+
+    /// What the containers of a restored pod do now. Those that run are noted before anything is
+    /// planned, so that nothing is taken for over that is not.
+    fn adopt(&mut self, key: &PodKey) {
+        let Some(entry) = self.pods.get(key) else {
+            return;
+        };
+        let names: Vec<_> = entry.container_names().map(str::to_owned).collect();
+        for name in names {
+            let Some(entry) = self.pods.get(key) else {
+                return;
+            };
+            let record = entry.container_record(&name).cloned().unwrap_or_default();
+            if let Some(attached) = &record.attached {
+                if record.end.is_none() {
+                    self.note_attached(key, &name, attached);
+                }
+                continue;
+            }
+            if record.end.is_some() {
+                continue;
+            }
+            let Some(id) = self.container_id(key, &name) else {
+                continue;
+            };
+            match self.runtime.inspect(&id.attempt(record.attempt)) {
+                Ok(AttemptState::Running(running)) => self.note_running(key, &name, running),
+                Ok(AttemptState::Starting) => {
+                    // Somebody else's start is under way: asking again waits for it.
+                    if let Some(entry) = self.pods.get_mut(key) {
+                        entry.live.insert(name, Live::Idle);
+                    }
+                }
+                Ok(AttemptState::NotStarted | AttemptState::Exited(_) | AttemptState::Lost(_)) => {}
+                Err(error) => {
+                    tracing::error!("cannot look at container {name} of {key}: {error}");
+                }
+            }
+        }
+        let over = self.pods.get(key).is_some_and(PodEntry::is_over);
+        if !over {
+            self.place(key);
+        }
+    }
+
+    /// Runs that ended while nobody looked.
+    fn resume(&mut self, key: &PodKey) {
+        let Some(entry) = self.pods.get(key) else {
+            return;
+        };
+        let idle: Vec<_> = entry
+            .container_names()
+            .map(str::to_owned)
+            .filter(|name| *entry.live(name) == Live::Idle)
+            .filter(|name| {
+                entry
+                    .container_record(name)
+                    .is_none_or(|record| record.end.is_none() && record.attached.is_none())
+            })
+            .collect();
+        for name in idle {
+            let attempt = self.pods.get(key).map_or(0, |entry| entry.attempt(&name));
+            let Some(id) = self.container_id(key, &name) else {
+                continue;
+            };
+            match self.runtime.inspect(&id.attempt(attempt)) {
+                Ok(AttemptState::Exited(exit)) => {
+                    self.note_end(key, &name, super::ends::termination(exit));
+                }
+                Ok(AttemptState::Lost(lost)) => {
+                    self.note_end(key, &name, super::ends::lost_termination(&lost));
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// Processes whose attachment was promised but perhaps not done.
+    fn reattach_all(&mut self) {
+        let promised: Vec<_> = self
+            .pods
+            .iter()
+            .flat_map(|(key, entry)| {
+                entry
+                    .live
+                    .iter()
+                    .filter_map(move |(name, live)| match live {
+                        Live::Running(main) if entry.is_attached(name) => {
+                            Some((key.clone(), name.clone(), main.process.clone()))
+                        }
+                        _ => None,
+                    })
+            })
+            .collect();
+        for (key, name, process) in promised {
+            let Some(path) = self
+                .pods
+                .get(&key)
+                .and_then(|entry| entry.container_path(&name))
+            else {
+                continue;
+            };
+            let there = self.kernel.processes(&path).unwrap_or_default();
+            if there.contains(&Pid(process.pid)) || !process.is_alive().unwrap_or(false) {
+                continue;
+            }
+            let scope = path.clone();
+            self.enforce(&scope);
+            if let Err(error) = self.kernel.perform(&Op::Attach(path, Pid(process.pid))) {
+                self.event(
+                    &key,
+                    &name,
+                    Severity::Warning,
+                    "FailedAttach",
+                    &format!(
+                        "process {} is not in container {name}: {error}",
+                        process.pid
+                    ),
+                );
+            }
+        }
+    }
+}

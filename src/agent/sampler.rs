@@ -1,0 +1,159 @@
+//! Reads figures for those who ask, so that all who ask within a second share one read.
+//!
+//! Nothing is read while nobody asks. The owner only says which cgroups there are; reading happens on a
+//! thread for slow work, and only askers wait for one another. Whoever needs rates and finds no earlier
+//! round that serves waits for a second one: ten periods of `cpu.max`, because over less a rate says
+//! more about where in a period it began than about use.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use jiff::Timestamp;
+use tokio::sync::Mutex;
+use tokio::task::spawn_blocking;
+
+use super::input::Handle;
+use super::request::{Refusal, Request};
+use crate::observation::machine;
+use crate::observation::storage;
+use crate::report::stats::summary::{Disk, DiskUse, FileSystem};
+use crate::report::stats::{Census, Readings, Round, Timed};
+
+/// An answer this old is read again; and the least time over which a rate is taken.
+const FRESH: Duration = Duration::from_secs(1);
+/// An earlier round that is older says nothing of the present.
+const STALE: Duration = Duration::from_secs(60);
+/// Disk is walked again after this time: a walk costs far more than a read.
+const DISK_FRESH: Duration = Duration::from_secs(10);
+
+/// What was read last.
+#[derive(Debug, Default)]
+pub(super) struct Sampler {
+    readings: Mutex<Option<(Instant, Readings)>>,
+    disk: Mutex<Option<(Instant, Arc<Disk>)>>,
+}
+
+impl Handle {
+    /// The figures of the node and all its pods, at most a second old; with `rates` also those of an
+    /// earlier round, for which the first to ask waits a second.
+    ///
+    /// # Errors
+    /// The owner is stopping.
+    pub async fn readings(&self, rates: bool) -> Result<Readings, Refusal> {
+        let mut last = self.sampler().readings.lock().await;
+        loop {
+            let age = last.as_ref().map(|(at, _)| at.elapsed());
+            match (age, &*last) {
+                (Some(age), Some((_, readings))) if age < FRESH => {
+                    if !rates || readings.earlier.is_some() {
+                        return Ok(readings.clone());
+                    }
+                    tokio::time::sleep(FRESH.saturating_sub(age)).await;
+                }
+                _ => {
+                    let earlier = last.take();
+                    let earlier = earlier
+                        .filter(|(at, _)| at.elapsed() < STALE)
+                        .map(|(_, readings)| readings.later);
+                    let census = self.ask(Request::Census).await?;
+                    let (census, later) = apart(move || {
+                        let round = read(&census);
+                        (census, round)
+                    })
+                    .await?;
+                    let readings = Readings {
+                        census: *census,
+                        later: Arc::new(later),
+                        earlier,
+                    };
+                    *last = Some((Instant::now(), readings));
+                }
+            }
+        }
+    }
+
+    /// What the pods' files take of the disk, at most ten seconds old.
+    ///
+    /// # Errors
+    /// The system has no thread for it.
+    pub async fn disk(&self, readings: &Readings) -> Result<Arc<Disk>, Refusal> {
+        let mut last = self.sampler().disk.lock().await;
+        if let Some((at, disk)) = &*last
+            && at.elapsed() < DISK_FRESH
+        {
+            return Ok(Arc::clone(disk));
+        }
+        let census = readings.census.clone();
+        let disk = Arc::new(apart(move || walk(&census)).await?);
+        *last = Some((Instant::now(), Arc::clone(&disk)));
+        Ok(disk)
+    }
+}
+
+async fn apart<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, Refusal> {
+    let done = spawn_blocking(work).await;
+    done.map_err(|error| Refusal::internal(error.to_string()))
+}
+
+/// Reads all; a cgroup that went away is left out.
+fn read(census: &Census) -> Round {
+    let mut cgroups = BTreeMap::new();
+    for pod in &census.pods {
+        let containers = pod.containers.iter().map(|container| &container.path);
+        for path in std::iter::once(&pod.path).chain(containers) {
+            match census.reader.sample(path) {
+                Ok(Some(sample)) => drop(cgroups.insert(path.clone(), timed(sample))),
+                Ok(None) => {}
+                Err(error) => tracing::warn!("{error}"),
+            }
+        }
+    }
+    Round {
+        node: timed(machine::sample()),
+        cgroups,
+    }
+}
+
+/// A sample that was read just now.
+fn timed(sample: crate::cgroup::Sample) -> Timed {
+    Timed {
+        at: machine::uptime(),
+        time: Timestamp::now(),
+        sample,
+    }
+}
+
+fn walk(census: &Census) -> Disk {
+    let mut containers = BTreeMap::new();
+    for pod in &census.pods {
+        for container in &pod.containers {
+            let Some(directories) = &container.directories else {
+                continue;
+            };
+            let used = directories.each_ref().map(|directory| {
+                let used = storage::usage(&[directory]).ok()?;
+                Some(DiskUse {
+                    bytes: used.bytes,
+                    inodes: used.inodes,
+                })
+            });
+            containers.insert((pod.uid.clone(), container.name.clone()), used);
+        }
+    }
+    let file_system = rustix::fs::statvfs(&census.disk).ok();
+    Disk {
+        time: Timestamp::now(),
+        file_system: file_system.map(|all| {
+            let bytes = |blocks: u64| blocks.saturating_mul(all.f_frsize);
+            FileSystem {
+                capacity: bytes(all.f_blocks),
+                available: bytes(all.f_bavail),
+                used: bytes(all.f_blocks.saturating_sub(all.f_bfree)),
+                inodes: all.f_files,
+                inodes_free: all.f_ffree,
+            }
+        }),
+        containers,
+    }
+}

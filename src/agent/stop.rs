@@ -1,0 +1,291 @@
+//! The end of a pod: SIGTERM, its grace period, SIGKILL, last counters, cgroups, files, record.
+//!
+//! Each step is taken from what is so, never from what was done before, so a crash at any instant only
+//! repeats a step.
+
+use std::time::{Duration, Instant};
+
+use jiff::{SignedDuration, Timestamp};
+use rustix::process::Signal;
+use serde_json::Value;
+
+use super::admit::holder;
+use super::crash::Point;
+use super::events::Severity;
+use super::input::Input;
+use super::record::Deletion;
+use super::request::{PodKey, Refusal};
+use super::run::{Agent, RETRY, STORE_RETRY, store_key};
+use crate::cgroup::{CgroupPath, ErrorKind, Op};
+use crate::model::PodUid;
+use crate::store::{Change, Expect};
+
+/// No grace period is longer (seconds): a day.
+const MAX_GRACE: u64 = 86_400;
+
+impl Agent {
+    /// Begins the end of a pod; a second call can only shorten the grace period.
+    pub(super) fn delete_pod(
+        &mut self,
+        key: &PodKey,
+        grace_seconds: Option<u64>,
+        uid: Option<&str>,
+        dry_run: bool,
+    ) -> Result<Value, Refusal> {
+        let Some(entry) = self.pods.get_mut(key) else {
+            return Err(Refusal::not_found("pods", &key.name));
+        };
+        if let Some(uid) = uid
+            && uid != entry.uid().as_str()
+        {
+            let message = format!(
+                "pod {key} has uid {}, not {uid}: it is another pod of that name",
+                entry.uid()
+            );
+            return Err(Refusal::conflict(message).about("pods", &key.name));
+        }
+        if dry_run {
+            return self.pod_object(key);
+        }
+        let grace = grace_seconds
+            .unwrap_or(entry.admitted.pod().termination_grace_seconds)
+            .min(MAX_GRACE);
+        let deletion = entry.record.deletion.get_or_insert(Deletion {
+            requested_at: Timestamp::now(),
+            grace_seconds: grace,
+        });
+        if grace < deletion.grace_seconds {
+            deletion.grace_seconds = grace;
+        }
+        entry.dirty = true;
+        self.settle_all();
+        let answer = self.pod_object(key);
+        self.drive(key);
+        answer
+    }
+
+    /// A pod that has had the time it was given is over.
+    pub(super) fn check_deadline(&mut self, key: &PodKey) {
+        let Some(entry) = self.pods.get_mut(key) else {
+            return;
+        };
+        let Some(seconds) = entry.admitted.pod().active_deadline_seconds else {
+            return;
+        };
+        if entry.record.deletion.is_some() || entry.is_over() {
+            return;
+        }
+        let left = time_left(entry.record.started_at, seconds);
+        if !left.is_zero() {
+            self.wake_pod(key, left);
+            return;
+        }
+        // The kubelet's words.
+        let (reason, message) = (
+            "DeadlineExceeded",
+            "Pod was active on the node longer than the specified deadline",
+        );
+        entry.record.ended = Some((reason.to_owned(), message.to_owned()));
+        entry.dirty = true;
+        self.event(key, "", Severity::Normal, reason, message);
+    }
+
+    /// Takes the next step towards the end of a pod that is being deleted.
+    pub(super) fn drive_deletion(&mut self, key: &PodKey, deletion: Deletion) {
+        let Some(entry) = self.pods.get(key) else {
+            return;
+        };
+        if entry.clearing {
+            return;
+        }
+        let path = entry.path();
+        if entry.is_active() {
+            self.stop_containers(key, Some(deletion));
+            return;
+        }
+        if !self.is_empty(&path) {
+            self.kill(&path);
+            self.wake_pod(key, RETRY);
+            return;
+        }
+        if self.clear_cgroups(key) {
+            Self::crash_point(Point::CgroupsRemoved);
+            self.clear_files(key);
+        }
+    }
+
+    /// A pod that is over keeps its record and its logs, and nothing in the kernel.
+    pub(super) fn wind_up(&mut self, key: &PodKey) {
+        let Some(entry) = self.pods.get(key) else {
+            return;
+        };
+        if entry.is_active() {
+            self.stop_containers(key, None);
+        } else {
+            self.clear_cgroups(key);
+        }
+    }
+
+    /// Removes the cgroups of a pod. Whether they are gone; if not, the pod is looked at again.
+    fn clear_cgroups(&mut self, key: &PodKey) -> bool {
+        let Some(entry) = self.pods.get(key) else {
+            return false;
+        };
+        let (path, placed) = (entry.path(), entry.placed);
+        if placed {
+            self.look_for_oom(key);
+            self.displace(key);
+        }
+        if placed || !self.is_gone(&path) {
+            self.enforce(&path);
+        }
+        let gone = self.is_gone(&path);
+        if !gone {
+            self.wake_pod(key, RETRY);
+        }
+        gone
+    }
+
+    /// SIGTERM to each main process that has not had it, and SIGKILL to its container when its time is
+    /// over: that of the deletion, or the pod's own since SIGTERM. A container that is just being
+    /// started has its turn when it runs.
+    fn stop_containers(&mut self, key: &PodKey, deletion: Option<Deletion>) {
+        let Some(entry) = self.pods.get_mut(key) else {
+            return;
+        };
+        let own = entry
+            .admitted
+            .pod()
+            .termination_grace_seconds
+            .min(MAX_GRACE);
+        let own = Duration::from_secs(own);
+        let now = Instant::now();
+        let (mut told, mut late, mut next) = (Vec::new(), Vec::new(), None::<Duration>);
+        for (name, main) in entry.mains() {
+            let since = *main.told_to_end.get_or_insert_with(|| {
+                told.push((name.to_owned(), main.process.clone()));
+                now
+            });
+            let left = match deletion {
+                Some(deletion) => time_left(deletion.requested_at, deletion.grace_seconds),
+                None => own.saturating_sub(now.duration_since(since)),
+            };
+            if left.is_zero() {
+                late.push(name.to_owned());
+            }
+            let left = left.max(RETRY);
+            next = Some(next.map_or(left, |next| next.min(left)));
+        }
+        for (container, process) in told {
+            if let Err(error) = process.signal(Signal::TERM) {
+                tracing::warn!("cannot stop container {container} of {key}: {error}");
+            }
+            let message = format!("Stopping container {container}");
+            self.event(key, &container, Severity::Normal, "Killing", &message);
+        }
+        for container in late {
+            let path = self
+                .pods
+                .get(key)
+                .and_then(|e| e.container_path(&container));
+            if let Some(path) = path {
+                tracing::info!("container {container} of {key} gets SIGKILL");
+                self.kill(&path);
+            }
+        }
+        if let Some(next) = next {
+            self.wake_pod(key, next);
+        }
+    }
+
+    /// Whether no process lives in the cgroup or below.
+    pub(super) fn is_empty(&mut self, path: &CgroupPath) -> bool {
+        match self.kernel.counters(path) {
+            Ok(counters) => counters.populated != Some(true),
+            Err(error) => error.kind == ErrorKind::Gone,
+        }
+    }
+
+    /// Whether there is no such cgroup.
+    fn is_gone(&mut self, path: &CgroupPath) -> bool {
+        matches!(self.kernel.look(path), Ok(None))
+    }
+
+    pub(super) fn kill(&mut self, path: &CgroupPath) {
+        if let Err(error) = self.kernel.perform(&Op::Kill(path.clone()))
+            && error.kind != ErrorKind::Gone
+        {
+            self.tallies.failures = self.tallies.failures.saturating_add(1);
+            tracing::error!("{error}");
+        }
+    }
+
+    /// Removes the pod's files on a thread of their own: a large scratch directory takes time.
+    fn clear_files(&mut self, key: &PodKey) {
+        let Some(entry) = self.pods.get(key) else {
+            return;
+        };
+        let uid = entry.uid().clone();
+        // Any container's name leads to the pod's directories.
+        let first = entry.container_names().next();
+        let Some(id) = first.and_then(|name| self.container_id(key, name)) else {
+            return;
+        };
+        if let Some(entry) = self.pods.get_mut(key) {
+            entry.clearing = true;
+        }
+        let (runtime, handle) = (self.runtime.clone(), self.handle.clone());
+        self.tokio.spawn_blocking(move || {
+            let result = runtime
+                .remove_pod(&id)
+                .and_then(|()| runtime.remove_logs(&id))
+                .map_err(|error| error.to_string());
+            handle.tell(Input::Cleared { uid, result })
+        });
+    }
+
+    /// The pod's files are gone: nothing is left of it but its record, which goes last.
+    pub(super) fn cleared(&mut self, uid: &PodUid, result: Result<(), String>) {
+        let Some(key) = self.by_uid.get(uid).cloned() else {
+            return;
+        };
+        if let Err(why) = result {
+            self.event(&key, "", Severity::Warning, "CleanupFailed", &why);
+            if let Some(entry) = self.pods.get_mut(&key) {
+                entry.clearing = false;
+            }
+            self.wake_pod(&key, Duration::from_secs(5));
+            return;
+        }
+        let change = Change::Delete(store_key(&key), Expect::Any);
+        if self.commit(vec![change]).is_err() {
+            if let Some(entry) = self.pods.get_mut(&key) {
+                entry.clearing = false;
+            }
+            self.wake_pod(&key, STORE_RETRY);
+            return;
+        }
+        if let Some(entry) = self.pods.remove(&key)
+            && let Some(at) = entry.wake
+        {
+            self.wakes.remove(&(at, key.clone()));
+        }
+        self.by_uid.remove(uid);
+        self.ledger.release(&holder(&key));
+        self.publish_accounts();
+        tracing::info!(
+            POD = key.name,
+            NAMESPACE = key.namespace,
+            "pod {key} is gone"
+        );
+        self.end_namespace(&key.namespace);
+    }
+}
+
+/// What is left of a time that began then. A clock that was set back must not make it longer than it
+/// was.
+fn time_left(since: Timestamp, seconds: u64) -> Duration {
+    let passed = Timestamp::now().duration_since(since);
+    let passed = Duration::try_from(passed.max(SignedDuration::ZERO)).unwrap_or_default();
+    Duration::from_secs(seconds).saturating_sub(passed)
+}

@@ -1,0 +1,10 @@
+//! The owner on the model kernel, stopped and started at any instant.
+
+mod accounts;
+mod bench;
+mod definitions;
+mod durable;
+mod ends;
+mod kernel;
+mod namespaces;
+mod random;

@@ -1,0 +1,309 @@
+//! An interface file and its content as one value.
+//!
+//! Decides how a value is spelt, read and rounded by the kernel. It must never guess: a file whose
+//! text it does not understand is no setting.
+
+use std::fmt;
+use std::str::FromStr;
+
+use super::Controller;
+use crate::units::{Bytes, CpuMax, CpuWeight, HugePageSize, Limit, PageSize};
+
+/// A file of a cgroup that the project writes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum InterfaceFile {
+    /// `cpu.weight`
+    CpuWeight,
+    /// `cpu.max`
+    CpuMax,
+    /// `memory.min`
+    MemoryMin,
+    /// `memory.low`
+    MemoryLow,
+    /// `memory.max`
+    MemoryMax,
+    /// `memory.swap.max`; absent where the kernel has no swap accounting.
+    MemorySwapMax,
+    /// `memory.oom.group`, Linux 4.19
+    MemoryOomGroup,
+    /// `hugetlb.SIZE.max`: counted at the page fault.
+    HugetlbMax(HugePageSize),
+    /// `hugetlb.SIZE.rsvd.max`: counted when memory is mapped, Linux 5.7.
+    HugetlbRsvdMax(HugePageSize),
+    /// `pids.max`
+    PidsMax,
+}
+
+impl InterfaceFile {
+    /// The controller that provides the file.
+    pub fn controller(self) -> Controller {
+        match self {
+            Self::CpuWeight | Self::CpuMax => Controller::Cpu,
+            Self::MemoryMin
+            | Self::MemoryLow
+            | Self::MemoryMax
+            | Self::MemorySwapMax
+            | Self::MemoryOomGroup => Controller::Memory,
+            Self::HugetlbMax(_) | Self::HugetlbRsvdMax(_) => Controller::Hugetlb,
+            Self::PidsMax => Controller::Pids,
+        }
+    }
+
+    /// The files of a cgroup on a node with these sizes of huge page, in a fixed order.
+    pub fn all(huge_page_sizes: &[HugePageSize]) -> Vec<Self> {
+        let mut files = vec![
+            Self::CpuWeight,
+            Self::CpuMax,
+            Self::MemoryMin,
+            Self::MemoryLow,
+            Self::MemoryMax,
+            Self::MemorySwapMax,
+            Self::MemoryOomGroup,
+        ];
+        for &size in huge_page_sizes {
+            files.push(Self::HugetlbMax(size));
+            files.push(Self::HugetlbRsvdMax(size));
+        }
+        files.push(Self::PidsMax);
+        files
+    }
+}
+
+impl fmt::Display for InterfaceFile {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::CpuWeight => f.write_str("cpu.weight"),
+            Self::CpuMax => f.write_str("cpu.max"),
+            Self::MemoryMin => f.write_str("memory.min"),
+            Self::MemoryLow => f.write_str("memory.low"),
+            Self::MemoryMax => f.write_str("memory.max"),
+            Self::MemorySwapMax => f.write_str("memory.swap.max"),
+            Self::MemoryOomGroup => f.write_str("memory.oom.group"),
+            Self::HugetlbMax(size) => write!(f, "hugetlb.{size}.max"),
+            Self::HugetlbRsvdMax(size) => write!(f, "hugetlb.{size}.rsvd.max"),
+            Self::PidsMax => f.write_str("pids.max"),
+        }
+    }
+}
+
+impl FromStr for InterfaceFile {
+    type Err = ();
+
+    /// Reads a file name; names of files the project does not write are refused.
+    fn from_str(name: &str) -> Result<Self, ()> {
+        let hugetlb = || {
+            let rest = name.strip_prefix("hugetlb.")?;
+            let size = |text| HugePageSize::from_kernel_name(text);
+            match rest.strip_suffix(".rsvd.max") {
+                Some(text) => size(text).map(Self::HugetlbRsvdMax),
+                None => size(rest.strip_suffix(".max")?).map(Self::HugetlbMax),
+            }
+        };
+        Self::all(&[])
+            .into_iter()
+            .find(|file| file.to_string() == name)
+            .or_else(hugetlb)
+            .ok_or(())
+    }
+}
+
+/// What an interface file holds or shall hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Setting {
+    /// Share of CPU among siblings.
+    CpuWeight(CpuWeight),
+    /// Bound of CPU time.
+    CpuMax(CpuMax),
+    /// Memory that is never reclaimed.
+    MemoryMin(Limit<Bytes>),
+    /// Memory that is reclaimed last.
+    MemoryLow(Limit<Bytes>),
+    /// Bound of memory; above it the OOM killer.
+    MemoryMax(Limit<Bytes>),
+    /// Bound of swap.
+    MemorySwapMax(Limit<Bytes>),
+    /// Whether an OOM kill takes all processes of the cgroup.
+    MemoryOomGroup(bool),
+    /// Bound of huge pages in use, in bytes.
+    HugetlbMax(HugePageSize, Limit<Bytes>),
+    /// Bound of huge pages reserved, in bytes.
+    HugetlbRsvdMax(HugePageSize, Limit<Bytes>),
+    /// Bound of tasks: processes and threads.
+    PidsMax(Limit<u64>),
+}
+
+impl Setting {
+    /// The file that holds it.
+    pub fn file(&self) -> InterfaceFile {
+        match self {
+            Self::CpuWeight(_) => InterfaceFile::CpuWeight,
+            Self::CpuMax(_) => InterfaceFile::CpuMax,
+            Self::MemoryMin(_) => InterfaceFile::MemoryMin,
+            Self::MemoryLow(_) => InterfaceFile::MemoryLow,
+            Self::MemoryMax(_) => InterfaceFile::MemoryMax,
+            Self::MemorySwapMax(_) => InterfaceFile::MemorySwapMax,
+            Self::MemoryOomGroup(_) => InterfaceFile::MemoryOomGroup,
+            Self::HugetlbMax(size, _) => InterfaceFile::HugetlbMax(*size),
+            Self::HugetlbRsvdMax(size, _) => InterfaceFile::HugetlbRsvdMax(*size),
+            Self::PidsMax(_) => InterfaceFile::PidsMax,
+        }
+    }
+
+    /// The text to write, without a line end.
+    pub fn value(&self) -> String {
+        match self {
+            Self::CpuWeight(weight) => weight.to_string(),
+            Self::CpuMax(max) => max.to_string(),
+            Self::MemoryMin(bytes)
+            | Self::MemoryLow(bytes)
+            | Self::MemoryMax(bytes)
+            | Self::MemorySwapMax(bytes)
+            | Self::HugetlbMax(_, bytes)
+            | Self::HugetlbRsvdMax(_, bytes) => bytes.to_string(),
+            Self::MemoryOomGroup(group) => u8::from(*group).to_string(),
+            Self::PidsMax(tasks) => tasks.to_string(),
+        }
+    }
+
+    /// Reads the content of `file`. `None` if the text is none that the kernel prints there: it has one
+    /// spelling for each value, without plus signs and leading zeros. A new cgroup on Linux 6.18 has
+    /// hugetlb limits of 2^63 − 4096, which is none: it is read as `max`.
+    pub fn parse(file: InterfaceFile, text: &str) -> Option<Self> {
+        let text = text.trim_end();
+        let setting = Self::read(file, text).filter(|setting| setting.value() == text)?;
+        Some(match setting {
+            Self::HugetlbMax(size, bytes) => {
+                Self::HugetlbMax(size, countable(bytes, size.bytes().0))
+            }
+            Self::HugetlbRsvdMax(size, bytes) => {
+                Self::HugetlbRsvdMax(size, countable(bytes, size.bytes().0))
+            }
+            other => other,
+        })
+    }
+
+    /// The value of a text, however it is spelt.
+    fn read(file: InterfaceFile, text: &str) -> Option<Self> {
+        let bytes = || text.parse::<Limit<Bytes>>().ok();
+        Some(match file {
+            InterfaceFile::CpuWeight => Self::CpuWeight(text.parse().ok()?),
+            InterfaceFile::CpuMax => Self::CpuMax(text.parse().ok()?),
+            InterfaceFile::MemoryMin => Self::MemoryMin(bytes()?),
+            InterfaceFile::MemoryLow => Self::MemoryLow(bytes()?),
+            InterfaceFile::MemoryMax => Self::MemoryMax(bytes()?),
+            InterfaceFile::MemorySwapMax => Self::MemorySwapMax(bytes()?),
+            InterfaceFile::MemoryOomGroup => Self::MemoryOomGroup(match text {
+                "0" => false,
+                "1" => true,
+                _ => return None,
+            }),
+            InterfaceFile::HugetlbMax(size) => Self::HugetlbMax(size, bytes()?),
+            InterfaceFile::HugetlbRsvdMax(size) => Self::HugetlbRsvdMax(size, bytes()?),
+            InterfaceFile::PidsMax => Self::PidsMax(text.parse().ok()?),
+        })
+    }
+
+    /// What the kernel will show after this was written: sizes go down to whole pages, and from the
+    /// counter's last whole page on a size becomes `max` (`mm/page_counter.c`,
+    /// `mm/hugetlb_cgroup.c`, Linux 6.12).
+    #[must_use]
+    pub fn kept(self, page: PageSize) -> Self {
+        let memory = |limit| countable(limit, page.bytes()).map(|bytes| page.floor(bytes));
+        let huge = |size: HugePageSize, limit| {
+            countable(limit, size.bytes().0).map(|bytes| size.floor(bytes))
+        };
+        match self {
+            Self::MemoryMin(bytes) => Self::MemoryMin(memory(bytes)),
+            Self::MemoryLow(bytes) => Self::MemoryLow(memory(bytes)),
+            Self::MemoryMax(bytes) => Self::MemoryMax(memory(bytes)),
+            Self::MemorySwapMax(bytes) => Self::MemorySwapMax(memory(bytes)),
+            Self::HugetlbMax(size, bytes) => Self::HugetlbMax(size, huge(size, bytes)),
+            Self::HugetlbRsvdMax(size, bytes) => Self::HugetlbRsvdMax(size, huge(size, bytes)),
+            other => other,
+        }
+    }
+
+    /// What a new cgroup has in `file`.
+    pub fn initial(file: InterfaceFile) -> Self {
+        match file {
+            InterfaceFile::CpuWeight => Self::CpuWeight(CpuWeight::DEFAULT),
+            InterfaceFile::CpuMax => Self::CpuMax(CpuMax::unlimited(CpuMax::DEFAULT_PERIOD)),
+            InterfaceFile::MemoryMin => Self::MemoryMin(Limit::At(Bytes::ZERO)),
+            InterfaceFile::MemoryLow => Self::MemoryLow(Limit::At(Bytes::ZERO)),
+            InterfaceFile::MemoryMax => Self::MemoryMax(Limit::Max),
+            InterfaceFile::MemorySwapMax => Self::MemorySwapMax(Limit::Max),
+            InterfaceFile::MemoryOomGroup => Self::MemoryOomGroup(false),
+            InterfaceFile::HugetlbMax(size) => Self::HugetlbMax(size, Limit::Max),
+            InterfaceFile::HugetlbRsvdMax(size) => Self::HugetlbRsvdMax(size, Limit::Max),
+            InterfaceFile::PidsMax => Self::PidsMax(Limit::Max),
+        }
+    }
+}
+
+/// `max` in place of a size that a counter in units of `unit` bytes cannot hold.
+fn countable(limit: Limit<Bytes>, unit: u64) -> Limit<Bytes> {
+    // `PAGE_COUNTER_MAX` of 64-bit kernels: the last whole unit before 2^63.
+    let end = (1_u64 << 63).saturating_sub(unit);
+    match limit {
+        Limit::At(Bytes(bytes)) if bytes < end => limit,
+        _ => Limit::Max,
+    }
+}
+
+impl fmt::Display for Setting {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} = {}", self.file(), self.value())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_file_reads_back_its_name_and_its_first_value() {
+        let sizes = [HugePageSize::TWO_MIB, HugePageSize::ONE_GIB];
+        for file in InterfaceFile::all(&sizes) {
+            assert_eq!(file.to_string().parse(), Ok(file));
+            let initial = Setting::initial(file);
+            assert_eq!(initial.file(), file);
+            assert_eq!(Setting::parse(file, &initial.value()), Some(initial));
+        }
+        assert!("memory.current".parse::<InterfaceFile>().is_err());
+        assert!("hugetlb.3MB.max".parse::<InterfaceFile>().is_err());
+    }
+
+    #[test]
+    fn only_the_spelling_of_the_kernel_is_understood() {
+        for (file, text) in [
+            (InterfaceFile::CpuMax, "501000 00000"),
+            (InterfaceFile::CpuMax, "+50000 100000"),
+            (InterfaceFile::CpuWeight, "0100"),
+            (InterfaceFile::MemoryMax, "+4096"),
+            (InterfaceFile::HugetlbMax(HugePageSize::TWO_MIB), "00"),
+            (InterfaceFile::PidsMax, "-0"),
+        ] {
+            assert_eq!(Setting::parse(file, text), None, "{file} {text}");
+        }
+    }
+
+    #[test]
+    fn sizes_are_kept_as_the_kernel_keeps_them() {
+        let page = PageSize::FOUR_KIB;
+        let max = |n| Setting::MemoryMax(Limit::At(Bytes(n)));
+        assert_eq!(max(4097).kept(page), max(4096));
+        assert_eq!(
+            max(i64::MAX as u64).kept(page),
+            Setting::MemoryMax(Limit::Max)
+        );
+        let huge = |n| Setting::HugetlbMax(HugePageSize::TWO_MIB, Limit::At(Bytes(n)));
+        assert_eq!(huge(3 << 20).kept(page), huge(2 << 20));
+        // The last huge page below 2^63 is beyond the counter, as the last page is.
+        let last = (1 << 63) - (2 << 20);
+        let unlimited = Setting::HugetlbMax(HugePageSize::TWO_MIB, Limit::Max);
+        assert_eq!(huge(last).kept(page), unlimited);
+        let fresh = Setting::parse(unlimited.file(), "9223372036854771712\n");
+        assert_eq!(fresh, Some(unlimited));
+        assert_eq!(huge(last - 1).kept(page), huge(last - (2 << 20)));
+    }
+}

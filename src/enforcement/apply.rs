@@ -1,0 +1,220 @@
+//! Performing a plan through the one door to the kernel.
+//!
+//! It goes on after a failure, except in a cgroup that could not be made, and tells every failure. It
+//! decides no value and writes none that is not in the plan. Each cgroup it touched is read once at
+//! the end, and only what the kernel shows then is called enforced.
+
+use std::collections::BTreeMap;
+
+use super::hold::{self, Held};
+use super::outcome::{Failed, Outcome, Repaired};
+use super::plan::{Cause, Plan, Step};
+use crate::cgroup::{CgroupPath, ErrorKind, Hierarchy, KernelError, Node, Op, Setting};
+use crate::units::Bytes;
+
+/// More than what is in the way is reclaimed, so that a little that comes meanwhile does not matter.
+const SLACK: Bytes = Bytes::mib(1);
+
+/// Performs the steps in order. It never waits: a cgroup whose killed processes have not ended yet is
+/// `pending`, and a bound that does not fit yet is `held`; planning again later brings both.
+pub fn apply(kernel: &mut dyn Hierarchy, plan: &Plan) -> Outcome {
+    let mut pass = Pass {
+        kernel,
+        outcome: Outcome::default(),
+        not_made: Vec::new(),
+        busy: Vec::new(),
+        touched: BTreeMap::new(),
+    };
+    for step in plan.steps() {
+        pass.perform(step);
+    }
+    pass.remove_the_busy();
+    pass.read_back();
+    pass.outcome
+}
+
+struct Pass<'a> {
+    kernel: &'a mut dyn Hierarchy,
+    outcome: Outcome,
+    not_made: Vec<(&'a CgroupPath, ErrorKind)>,
+    busy: Vec<&'a CgroupPath>,
+    /// The steps that the kernel took, by cgroup; a cgroup where it took none is looked at too.
+    touched: BTreeMap<&'a CgroupPath, Vec<&'a Step>>,
+}
+
+impl<'a> Pass<'a> {
+    fn perform(&mut self, step: &'a Step) {
+        let path = step.op.path();
+        let above = self
+            .not_made
+            .iter()
+            .find(|(above, _)| path.is_within(above));
+        if let Some((above, kind)) = above {
+            let (kind, why) = (*kind, format!("{above} could not be created"));
+            self.fail(&step.op, kind, why);
+            return;
+        }
+        match &step.op {
+            Op::Create(_) => {
+                if let Err(error) = self.kernel.perform(&step.op) {
+                    self.not_made.push((path, error.kind));
+                    self.refuse(&step.op, &error);
+                } else {
+                    self.touch(step, true);
+                }
+            }
+            Op::Write(_, setting) => self.write(step, *setting),
+            Op::Kill(_) => match self.kernel.perform(&step.op) {
+                // What is gone needs no killing.
+                Err(error) if error.kind != ErrorKind::Gone => self.refuse(&step.op, &error),
+                _ => {}
+            },
+            Op::Remove(_) => match self.kernel.perform(&step.op) {
+                Ok(()) => self.outcome.removed.push(path.clone()),
+                Err(error) if error.kind == ErrorKind::Busy => self.busy.push(path),
+                Err(error) => self.refuse(&step.op, &error),
+            },
+            // A refusal to enable one controller may still have enabled the others.
+            Op::Enable(..) | Op::Attach(..) | Op::Reclaim(..) => {
+                let answer = self.kernel.perform(&step.op);
+                self.touch(step, answer.is_ok());
+                if let Err(error) = answer {
+                    self.refuse(&step.op, &error);
+                }
+            }
+        }
+    }
+
+    fn write(&mut self, step: &'a Step, wanted: Setting) {
+        match self.hold(step, wanted) {
+            Ok(None) => {}
+            Ok(Some(held)) => {
+                self.touch(step, false);
+                return self.outcome.held.push(held);
+            }
+            Err(error) => {
+                self.touch(step, false);
+                return self.refuse(&step.op, &error);
+            }
+        }
+        let answer = self.kernel.perform(&step.op);
+        self.touch(step, answer.is_ok());
+        match answer {
+            Err(error) if error.kind == ErrorKind::Busy && hold::is_busy_bound(wanted) => {
+                let held = Held {
+                    path: step.op.path().clone(),
+                    stays: step.before.unwrap_or(Setting::initial(wanted.file())),
+                    wanted,
+                    in_use: None,
+                };
+                self.outcome.held.push(held);
+            }
+            Err(error) => self.refuse(&step.op, &error),
+            Ok(()) => {}
+        }
+    }
+
+    /// Whether the write would kill. What reclaim can take is no reason to wait, so it is taken first:
+    /// a page cache fills every limit, and the bound would never come down.
+    fn hold(&mut self, step: &Step, wanted: Setting) -> Result<Option<Held>, KernelError> {
+        let (Some(bound), Some(stays)) = (hold::lowered_memory(step.before, wanted), step.before)
+        else {
+            return Ok(None);
+        };
+        let path = step.op.path();
+        let mut in_use = self.kernel.counters(path)?.memory_current;
+        if let Some(usage) = in_use.filter(|usage| *usage > bound) {
+            let most = usage.saturating_sub(bound).saturating_add(SLACK);
+            // What it answers does not matter: what is in use afterwards does.
+            let _ = self.kernel.perform(&Op::Reclaim(path.clone(), most));
+            in_use = self.kernel.counters(path)?.memory_current;
+        }
+        // Not knowing what is in use is a reason to wait as well.
+        let fits = in_use.is_some_and(|usage| usage <= bound);
+        Ok((!fits).then(|| Held {
+            path: path.clone(),
+            stays,
+            wanted,
+            in_use,
+        }))
+    }
+
+    /// A killed process counts until it has exited; by now most have.
+    fn remove_the_busy(&mut self) {
+        for path in std::mem::take(&mut self.busy) {
+            let op = Op::Remove(path.clone());
+            match self.kernel.perform(&op) {
+                Ok(()) => self.outcome.removed.push(path.clone()),
+                Err(error) if error.kind == ErrorKind::Busy => {
+                    self.outcome.pending.push(path.clone());
+                }
+                Err(error) => self.refuse(&op, &error),
+            }
+        }
+    }
+
+    fn read_back(&mut self) {
+        for (path, steps) in std::mem::take(&mut self.touched) {
+            let (kind, why) = match self.kernel.look(path) {
+                Ok(Some(node)) => {
+                    self.compare(path, &node, steps);
+                    self.outcome.seen.insert(path.clone(), node);
+                    continue;
+                }
+                Ok(None) => {
+                    self.outcome.gone.push(path.clone());
+                    (ErrorKind::Gone, "the cgroup is gone".to_owned())
+                }
+                Err(error) => (error.kind, format!("it cannot be read back: {error}")),
+            };
+            for step in steps {
+                self.fail(&step.op, kind, why.clone());
+            }
+        }
+    }
+
+    fn compare(&mut self, path: &CgroupPath, node: &Node, steps: Vec<&Step>) {
+        let mut enforced = Node::default();
+        for step in steps {
+            let instead = match &step.op {
+                Op::Write(_, setting) => match node.get(setting.file()) {
+                    Some(shown) if shown == *setting => {
+                        enforced.set(shown);
+                        None
+                    }
+                    Some(shown) => Some(format!("it reads back {}", shown.value())),
+                    None => Some("it cannot be read back".to_owned()),
+                },
+                Op::Enable(_, controllers) => {
+                    enforced.enabled = controllers.common(&node.enabled);
+                    let missing = controllers.without(&node.enabled);
+                    (!missing.is_empty()).then(|| format!("{missing} reads back as not enabled"))
+                }
+                _ => None,
+            };
+            if let Some(why) = instead {
+                self.fail(&step.op, ErrorKind::Other, why);
+            } else if step.cause == Cause::Drift {
+                self.outcome.repaired.push(Repaired {
+                    op: step.op.clone(),
+                    found: step.before,
+                });
+            }
+        }
+        self.outcome.enforced.insert(path.clone(), enforced);
+    }
+
+    fn touch(&mut self, step: &'a Step, taken: bool) {
+        let steps = self.touched.entry(step.op.path()).or_default();
+        steps.extend(taken.then_some(step));
+    }
+
+    fn refuse(&mut self, op: &Op, error: &KernelError) {
+        self.fail(op, error.kind, error.source.to_string());
+    }
+
+    fn fail(&mut self, op: &Op, kind: ErrorKind, why: String) {
+        let op = op.clone();
+        self.outcome.failed.push(Failed { op, kind, why });
+    }
+}

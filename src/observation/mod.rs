@@ -1,0 +1,10 @@
+//! What really happens: kernel counters and facts, made into observations.
+//!
+//! Readings come in, observations go out; nothing here decides what to do about them.
+
+pub mod kmsg;
+pub mod machine;
+pub mod node;
+pub mod oom;
+pub mod storage;
+pub mod watch;

@@ -1,0 +1,49 @@
+//! Figures as the text that scrapers read. Names are cAdvisor's and the kubelet's where they mean the
+//! same.
+
+mod containers;
+mod encode;
+mod resource;
+
+use prometheus_client::collector::Collector;
+use prometheus_client::registry::Registry;
+
+use super::stats::Readings;
+
+/// The media type that scrapers negotiate for OpenMetrics.
+const OPENMETRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+/// That of Prometheus' older text.
+const TEXT: &str = "text/plain; version=0.0.4; charset=utf-8";
+
+/// Which metrics.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scope {
+    /// What cAdvisor tells of containers, and what the agent has counted.
+    All,
+    /// What a kubelet gives to metrics-server.
+    Resource,
+}
+
+/// The metrics, and their media type: OpenMetrics for a scraper that accepts it, else the older text.
+///
+/// # Errors
+/// The encoder failed; no figure leads to that.
+pub fn metrics(
+    readings: Readings,
+    scope: Scope,
+    accept: &str,
+) -> Result<(&'static str, String), std::fmt::Error> {
+    let collector: Box<dyn Collector> = match scope {
+        Scope::All => Box::new(containers::Containers(readings)),
+        Scope::Resource => Box::new(resource::Resource(readings)),
+    };
+    let mut registry = Registry::default();
+    registry.register_collector(collector);
+    let mut text = String::new();
+    prometheus_client::encoding::text::encode(&mut text, &registry)?;
+    Ok(if encode::is_openmetrics(accept) {
+        (OPENMETRICS, text)
+    } else {
+        (TEXT, encode::plain(&text))
+    })
+}

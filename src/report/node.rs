@@ -1,0 +1,101 @@
+//! The node as Kubernetes' clients know it.
+
+use std::collections::BTreeMap;
+
+use k8s_openapi::api::core::v1;
+use k8s_openapi::apimachinery::pkg::api::resource::Quantity as ApiQuantity;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, Time};
+
+use crate::model::{Node, ResourceList};
+
+/// Facts of the running system that the model does not need.
+#[derive(Clone, Debug, Default)]
+pub struct SystemInfo {
+    /// `/etc/machine-id`
+    pub machine_id: String,
+    /// `/proc/sys/kernel/random/boot_id`
+    pub boot_id: String,
+    /// `uname -r`
+    pub kernel_version: String,
+    /// `PRETTY_NAME` of `/etc/os-release`
+    pub os_image: String,
+}
+
+/// The node object.
+pub fn object(
+    node: &Node,
+    system: &SystemInfo,
+    problems: &[String],
+    since: jiff::Timestamp,
+    revision: u64,
+) -> v1::Node {
+    let labels = [
+        ("kubernetes.io/hostname", node.name.as_str()),
+        ("kubernetes.io/os", "linux"),
+        ("kubernetes.io/arch", architecture()),
+    ];
+    v1::Node {
+        metadata: ObjectMeta {
+            name: Some(node.name.clone()),
+            labels: Some(
+                labels
+                    .into_iter()
+                    .map(|(key, value)| (key.to_owned(), value.to_owned()))
+                    .collect(),
+            ),
+            creation_timestamp: Some(Time(since)),
+            resource_version: Some(revision.to_string()),
+            ..ObjectMeta::default()
+        },
+        spec: Some(v1::NodeSpec::default()),
+        status: Some(v1::NodeStatus {
+            capacity: Some(api_list(&node.capacity)),
+            allocatable: Some(api_list(&node.allocatable)),
+            conditions: Some(vec![ready(problems, since)]),
+            node_info: Some(v1::NodeSystemInfo {
+                architecture: architecture().to_owned(),
+                boot_id: system.boot_id.clone(),
+                container_runtime_version: format!("process://{}", env!("CARGO_PKG_VERSION")),
+                kernel_version: system.kernel_version.clone(),
+                kubelet_version: format!("allotd-{}", env!("CARGO_PKG_VERSION")),
+                machine_id: system.machine_id.clone(),
+                operating_system: "linux".to_owned(),
+                os_image: system.os_image.clone(),
+                ..v1::NodeSystemInfo::default()
+            }),
+            ..v1::NodeStatus::default()
+        }),
+    }
+}
+
+fn ready(problems: &[String], since: jiff::Timestamp) -> v1::NodeCondition {
+    let (status, reason, message) = if problems.is_empty() {
+        ("True", "AgentReady", "allotd keeps pods".to_owned())
+    } else {
+        ("False", "AgentNotReady", problems.join("; "))
+    };
+    v1::NodeCondition {
+        type_: "Ready".to_owned(),
+        status: status.to_owned(),
+        reason: Some(reason.to_owned()),
+        message: Some(message),
+        last_transition_time: Some(Time(since)),
+        ..v1::NodeCondition::default()
+    }
+}
+
+/// Kubernetes' names of architectures are Go's.
+fn architecture() -> &'static str {
+    match std::env::consts::ARCH {
+        "x86_64" => "amd64",
+        "aarch64" => "arm64",
+        other => other,
+    }
+}
+
+/// Amounts as the API spells them.
+pub fn api_list(list: &ResourceList) -> BTreeMap<String, ApiQuantity> {
+    list.iter()
+        .map(|(name, amount)| (name.to_string(), ApiQuantity(amount.to_string())))
+        .collect()
+}

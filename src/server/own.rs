@@ -1,0 +1,151 @@
+//! What Kubernetes has no words for, under the group `allotd.dev/v1`.
+
+use axum::Json;
+use axum::body::Bytes;
+use axum::extract::{Path, Query, State};
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::Shared;
+use super::body::ChangeQuery;
+use super::status::Answer;
+use crate::agent::{PodKey, Refusal, Request, UsageParts};
+use crate::observation::storage;
+use crate::report::accounts::{Accounts, AccountsReport, QuotaCharges};
+use crate::report::explain::PodExplanation;
+use crate::report::{DiffReport, PodUsage, StatusReport};
+
+/// Namespace and name in a path.
+type PodPath = Path<(String, String)>;
+
+fn key(Path((namespace, name)): PodPath) -> PodKey {
+    PodKey { namespace, name }
+}
+
+/// The agent's own state.
+pub(super) async fn status(State(shared): State<Shared>) -> Answer<Json<StatusReport>> {
+    Ok(Json(shared.handle.ask(Request::Status).await?))
+}
+
+/// Wanted against kernel.
+pub(super) async fn diff(State(shared): State<Shared>) -> Answer<Json<DiffReport>> {
+    Ok(Json(shared.handle.ask(Request::Diff).await?))
+}
+
+/// Which OOM kills are asked for.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct OomQuery {
+    namespace: Option<String>,
+    pod: Option<String>,
+}
+
+/// The processes that OOM kills took, the oldest first.
+pub(super) async fn oom_kills(
+    State(shared): State<Shared>,
+    Query(OomQuery { namespace, pod }): Query<OomQuery>,
+) -> Answer<Json<Value>> {
+    let asked = |reply| Request::OomKills {
+        namespace,
+        pod,
+        reply,
+    };
+    let kills = shared.handle.ask(asked).await?;
+    let kills: Vec<_> = kills.iter().map(AsRef::as_ref).collect();
+    Ok(Json(json!(kills)))
+}
+
+/// From the spec to the kernel.
+pub(super) async fn explain(
+    State(shared): State<Shared>,
+    path: PodPath,
+) -> Answer<Json<PodExplanation>> {
+    let explanation = shared
+        .handle
+        .ask(|reply| Request::Explain(key(path), reply))
+        .await?;
+    Ok(Json(*explanation))
+}
+
+/// What a pod uses.
+pub(super) async fn usage(State(shared): State<Shared>, path: PodPath) -> Answer<Json<PodUsage>> {
+    let UsageParts {
+        mut usage,
+        directories,
+    } = shared
+        .handle
+        .ask(|reply| Request::Usage(key(path), reply))
+        .await?;
+    // Walking directories takes time: it is done here, not by the owner.
+    tokio::task::spawn_blocking(move || {
+        for (container, (logs, scratch)) in usage.containers.iter_mut().zip(directories) {
+            container.log_bytes = storage::usage(&[&logs]).ok().map(|used| used.bytes);
+            container.scratch_bytes = storage::usage(&[&scratch]).ok().map(|used| used.bytes);
+        }
+        usage
+    })
+    .await
+    .map(Json)
+    .map_err(|error| Refusal::internal(error.to_string()).into())
+}
+
+/// Whether the accounts are true.
+pub(super) async fn accounts(State(shared): State<Shared>) -> Answer<Json<AccountsReport>> {
+    added(&shared, Accounts::recount).await
+}
+
+/// Who is charged what in a namespace.
+pub(super) async fn charges(
+    State(shared): State<Shared>,
+    Path(namespace): Path<String>,
+) -> Answer<Json<Vec<QuotaCharges>>> {
+    added(&shared, move |accounts| accounts.charges(&namespace)).await
+}
+
+/// Something that takes time to add up: not by the owner, and not by those who serve others.
+async fn added<T: Send + 'static>(
+    shared: &Shared,
+    add_up: impl FnOnce(&Accounts) -> T + Send + 'static,
+) -> Answer<Json<T>> {
+    let accounts = shared.handle.ask(Request::Accounts).await?;
+    let added = tokio::task::spawn_blocking(move || add_up(&accounts)).await;
+    added
+        .map(Json)
+        .map_err(|error| Refusal::internal(error.to_string()).into())
+}
+
+/// The body of an attach request.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct AttachBody {
+    container: String,
+    pid: i32,
+    #[serde(default)]
+    children: bool,
+}
+
+/// Puts a running process into a container.
+pub(super) async fn attach(
+    State(shared): State<Shared>,
+    path: PodPath,
+    Query(query): Query<ChangeQuery>,
+    body: Bytes,
+) -> Answer<Json<Value>> {
+    query.no_dry_run()?;
+    let body: AttachBody = serde_json::from_slice(&body).map_err(|error| {
+        Refusal::bad_request(format!(
+            "the body is no attach request ({error}): {{\"container\":\"NAME\",\"pid\":N}} is right"
+        ))
+    })?;
+    let pids = shared
+        .handle
+        .ask(|reply| Request::Attach {
+            key: key(path),
+            container: body.container,
+            pid: body.pid,
+            children: body.children,
+            reply,
+        })
+        .await?;
+    Ok(Json(json!({"attached": pids})))
+}

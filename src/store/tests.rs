@@ -1,0 +1,142 @@
+//! The store's promises: all or nothing, durable, and never an empty store in place of a damaged one.
+
+use super::*;
+
+fn put(key: &str, value: &str, expect: Expect) -> Change {
+    Change::Put(key.to_owned(), value.as_bytes().to_vec(), expect)
+}
+
+#[test]
+fn a_commit_happens_as_a_whole_or_not_at_all() {
+    let dir = tempfile::tempdir().unwrap();
+    let store = Store::open(&dir.path().join("s.redb")).unwrap();
+    assert_eq!(store.commit(&[put("a/1", "x", Expect::Absent)]).unwrap(), 1);
+    let conflict = store.commit(&[
+        put("a/2", "y", Expect::Any),
+        put("a/1", "z", Expect::Absent),
+    ]);
+    assert!(matches!(
+        conflict,
+        Err(StoreError::Conflict { found: 1, .. })
+    ));
+    assert_eq!(store.get("a/2").unwrap(), None);
+    assert_eq!(store.revision().unwrap(), 1);
+    store
+        .commit(&[put("a/1", "z", Expect::Revision(1))])
+        .unwrap();
+    assert_eq!(store.get("a/1").unwrap().unwrap().revision, 2);
+}
+
+#[test]
+fn lists_by_prefix_and_survives_reopening() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("s.redb");
+    let store = Store::open(&path).unwrap();
+    store
+        .commit(&[
+            put("pods/a/1", "1", Expect::Any),
+            put("pods/b/1", "2", Expect::Any),
+            put("podsx", "3", Expect::Any),
+        ])
+        .unwrap();
+    assert!(Store::open(&path).is_err(), "one owner at a time");
+    drop(store);
+    let store = Store::open(&path).unwrap();
+    let keys = |prefix| -> Vec<_> {
+        store
+            .list(prefix)
+            .unwrap()
+            .into_iter()
+            .map(|e| e.key)
+            .collect()
+    };
+    assert_eq!(keys("pods/"), ["pods/a/1", "pods/b/1"]);
+    store
+        .commit(&[Change::Delete("pods/a/1".to_owned(), Expect::Any)])
+        .unwrap();
+    assert_eq!(keys("pods/"), ["pods/b/1"]);
+}
+
+#[test]
+fn a_damaged_store_is_set_aside_and_kept() {
+    for damage in [b"not a database at all".to_vec(), vec![0; 8192]] {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("s.redb");
+        std::fs::write(&path, &damage).unwrap();
+        let (store, aside) = open_or_set_aside(&path).unwrap();
+        assert_eq!(std::fs::read(aside.unwrap()).unwrap(), damage);
+        assert_eq!(store.revision().unwrap(), 0);
+    }
+}
+
+#[test]
+fn a_store_cut_short_anywhere_opens_or_is_set_aside() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("s.redb");
+    let store = Store::open(&path).unwrap();
+    for n in 0..50 {
+        store
+            .commit(&[put(&format!("k/{n}"), &"v".repeat(900), Expect::Any)])
+            .unwrap();
+    }
+    drop(store);
+    let whole = std::fs::read(&path).unwrap();
+    for cut in [
+        1,
+        100,
+        511,
+        512,
+        4096,
+        5000,
+        whole.len() / 2,
+        whole.len() - 1,
+    ] {
+        let path = dir.path().join(format!("cut{cut}.redb"));
+        std::fs::write(&path, &whole[..cut]).unwrap();
+        let (store, aside) = open_or_set_aside(&path).unwrap();
+        let kept = store.list("k/").unwrap().len();
+        assert!(
+            kept == 50 || aside.is_some(),
+            "cut at {cut}: {kept} of 50 and nothing said"
+        );
+    }
+}
+
+#[test]
+fn a_store_in_use_is_never_set_aside() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("s.redb");
+    let _owner = Store::open(&path).unwrap();
+    assert!(open_or_set_aside(&path).is_err());
+}
+
+/// Found by fuzzing: the database panics on some damage, and a release build ends with the panic.
+#[test]
+fn a_store_that_ends_whoever_opens_it_is_set_aside_the_fourth_time() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("s.redb");
+    let count = path.with_extension("opening");
+    Store::open(&path)
+        .unwrap()
+        .commit(&[put("k", "v", Expect::Any)])
+        .unwrap();
+    // An opening that ends well is not counted.
+    std::fs::write(&count, "..").unwrap();
+    for _ in 0..5 {
+        let (store, aside) = open_or_set_aside(&path).unwrap();
+        assert_eq!((store.list("").unwrap().len(), aside), (1, None));
+        assert!(!count.exists());
+    }
+    std::fs::write(&count, "...").unwrap();
+    let (store, aside) = open_or_set_aside(&path).unwrap();
+    assert_eq!(store.list("").unwrap(), []);
+    assert_eq!(
+        Store::open(&aside.unwrap())
+            .unwrap()
+            .list("")
+            .unwrap()
+            .len(),
+        1
+    );
+    assert!(!count.exists());
+}

@@ -1,0 +1,163 @@
+//! Figures of node, pods and containers, in every form in which they are told.
+
+use std::time::Instant;
+
+use crate::busy;
+use crate::server::{PODS, Server};
+
+const METRICS: &str = "/apis/metrics.k8s.io/v1beta1";
+
+#[test]
+fn the_summary_has_what_the_kernel_shows() {
+    let (server, _process) = busy::server();
+    let summary = server.get("/stats/summary").json();
+    let node = &summary["node"];
+    assert_eq!(node["nodeName"], "node");
+    assert!(node["cpu"]["usageNanoCores"].is_u64(), "{node}");
+    assert!(node["memory"]["workingSetBytes"].as_u64() > Some(1 << 20));
+    assert!(node["fs"]["capacityBytes"].as_u64() > Some(1 << 20));
+    assert!(node["rlimit"]["curproc"].as_u64() > Some(1));
+    let pod = &summary["pods"][0];
+    assert_eq!(pod["podRef"]["name"], "web");
+    assert_eq!(pod["process_stats"]["process_count"], 1);
+    assert!(pod["ephemeral-storage"]["usedBytes"].is_u64(), "{pod}");
+    let container = &pod["containers"][0];
+    assert_eq!(container["name"], "c");
+    let nano = container["cpu"]["usageNanoCores"].as_u64().unwrap();
+    assert!(nano.abs_diff(250_000_000) < 25_000_000, "{nano}");
+    let memory = &container["memory"];
+    assert_eq!(memory["usageBytes"], 16 << 20);
+    assert_eq!(memory["workingSetBytes"], 12 << 20);
+    assert_eq!(memory["rssBytes"], 12 << 20);
+    assert_eq!(memory["availableBytes"], (64 - 12) << 20);
+    assert_eq!(container["swap"]["swapUsageBytes"], 0);
+    assert!(
+        memory.get("psi").is_none() && memory.get("pageFaults").is_none(),
+        "the model has none: {memory}"
+    );
+    let less = server.get("/stats/summary?only_cpu_and_memory=true").json();
+    assert!(less["node"].get("fs").is_none(), "{less}");
+    assert!(less["pods"][0]["containers"][0]["cpu"].is_object());
+}
+
+#[test]
+fn askers_share_one_read() {
+    let (server, _process) = busy::server();
+    let first = server.get("/stats/summary").json();
+    let start = Instant::now();
+    let again = server.get("/stats/summary").json();
+    let time = |summary: &serde_json::Value| summary["pods"][0]["cpu"]["time"].clone();
+    // A busy host may take so long that the first is too old by then.
+    if start.elapsed().as_millis() < 500 {
+        assert_eq!(time(&first), time(&again));
+    }
+    std::thread::sleep(std::time::Duration::from_millis(1100));
+    assert_ne!(time(&first), time(&server.get("/stats/summary").json()));
+}
+
+#[test]
+fn kubectl_top_is_answered() {
+    let (server, _process) = busy::server();
+    let nodes = server.get(&format!("{METRICS}/nodes")).json();
+    assert_eq!(nodes["kind"], "NodeMetricsList");
+    assert_eq!(nodes["items"][0]["metadata"]["name"], "node");
+    let pods = format!("{METRICS}/namespaces/default/pods");
+    let listed = server
+        .get(&format!("{pods}?labelSelector=app%3Dweb"))
+        .json();
+    let web = &listed["items"][0];
+    assert_eq!(web["kind"], "PodMetrics", "{listed}");
+    assert_eq!(web["metadata"]["labels"]["app"], "web");
+    assert_eq!(web["containers"][0]["usage"]["memory"], "12288Ki");
+    let cpu = web["containers"][0]["usage"]["cpu"].as_str().unwrap();
+    assert!(cpu.ends_with('n'), "{cpu}");
+    for (path, status, items) in [
+        (format!("{pods}?labelSelector=app%3Dother"), 200, Some(0)),
+        (format!("{METRICS}/namespaces/other/pods"), 200, Some(0)),
+        (format!("{METRICS}/pods"), 200, Some(1)),
+        (format!("{pods}/web"), 200, None),
+        (format!("{pods}/other"), 404, None),
+        (format!("{METRICS}/nodes/node"), 200, None),
+        (format!("{METRICS}/nodes/other"), 404, None),
+    ] {
+        let answer = server.get(&path);
+        assert_eq!(answer.status, status, "{path}: {answer:?}");
+        let list = answer.json()["items"].as_array().map(Vec::len);
+        assert_eq!(list, items, "{path}");
+    }
+    let resources = server.get(METRICS).json();
+    assert_eq!(resources["resources"][1]["kind"], "PodMetrics");
+}
+
+#[test]
+fn metrics_have_the_names_that_dashboards_know_and_end_with_the_pod() {
+    let (server, _process) = busy::server();
+    let c = "{namespace=\"default\",pod=\"web\",container=\"c\"}";
+    let text = server.get("/metrics").body;
+    for line in [
+        "# TYPE container_cpu_usage_seconds_total counter".to_owned(),
+        format!("container_memory_usage_bytes{c} 16777216"),
+        format!("container_memory_working_set_bytes{c} 12582912"),
+        format!("container_memory_rss{c} 12582912"),
+        format!("container_spec_cpu_quota{c} 50000"),
+        format!("container_spec_cpu_period{c} 100000"),
+        format!("container_spec_cpu_shares{c} 512"),
+        format!("container_spec_memory_limit_bytes{c} 67108864"),
+        format!("container_cpu_cfs_periods_total{c} 0"),
+        format!("container_processes{c} 1"),
+        format!("container_threads{c} 1"),
+        format!("container_oom_events_total{c} 0"),
+    ] {
+        assert!(text.lines().any(|found| found == line), "{line}\n{text}");
+    }
+    let resource = server.get("/metrics/resource").body;
+    for start in [
+        "node_cpu_usage_seconds_total ",
+        "node_memory_working_set_bytes ",
+        "pod_memory_working_set_bytes{namespace=\"default\",pod=\"web\"} 12582912",
+        "container_memory_working_set_bytes{container=\"c\",namespace=\"default\",pod=\"web\"} 12582912",
+        "container_cpu_usage_seconds_total{container=\"c\",",
+        "container_start_time_seconds{container=\"c\",",
+        "container_swap_usage_bytes{container=\"c\",",
+        "resource_scrape_error 0",
+    ] {
+        let found = resource.lines().any(|line| line.starts_with(start));
+        assert!(found, "{start}\n{resource}");
+    }
+    for text in [&text, &resource] {
+        assert!(!text.contains("_total_total"), "{text}");
+        assert!(!text.contains("pressure"), "the model has none: {text}");
+    }
+    server.send(
+        "DELETE",
+        &format!("{PODS}/web?gracePeriodSeconds=0"),
+        "",
+        "",
+    );
+    let start = Instant::now();
+    while server.get("/metrics").body.contains("pod=\"web\"") {
+        assert!(start.elapsed().as_secs() < 30, "the series are still there");
+        std::thread::sleep(std::time::Duration::from_millis(100));
+    }
+}
+
+#[test]
+fn scrapers_get_the_form_they_accept() {
+    let server = Server::start();
+    for (accept, kind, end) in [
+        ("", "text/plain; version=0.0.4; charset=utf-8", ""),
+        (
+            "Accept: application/openmetrics-text;version=1.0.0,text/plain;q=0.5\r\n",
+            "application/openmetrics-text; version=1.0.0; charset=utf-8",
+            "# EOF\n",
+        ),
+    ] {
+        for path in ["/metrics", "/metrics/resource"] {
+            let answer = server.send("GET", path, accept, "");
+            let head = format!("content-type: {kind}\r\n");
+            assert!(answer.head.contains(&head), "{}", answer.head);
+            assert!(answer.body.ends_with(end), "{}", answer.body);
+            assert_eq!(answer.body.contains("# EOF"), !end.is_empty());
+        }
+    }
+}

@@ -1,0 +1,12 @@
+//! The whole agent on this kernel: allotd as a process, its API on the socket, the cgroup files as the
+//! kernel shows them.
+
+pub mod command_line;
+pub mod crash;
+mod daemon;
+pub mod enforce;
+pub mod oom;
+pub mod policies;
+pub mod supervisor;
+pub mod usage;
+pub mod values;
