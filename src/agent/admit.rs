@@ -80,6 +80,7 @@ impl Agent {
             warnings,
             started_at: now,
             ended: None,
+            ended_grace: None,
             deletion: None,
             oom_seen: OomSeen::default(),
             pids_refused: 0,

@@ -28,6 +28,9 @@ pub struct PodRecord {
     pub started_at: Timestamp,
     /// Set once the pod is over by the agent's own decision: reason and message.
     pub ended: Option<(String, String)>,
+    /// Seconds that decision leaves its processes between SIGTERM and SIGKILL; the pod's own unless set.
+    #[serde(default)]
+    pub ended_grace: Option<u64>,
     /// Set once its deletion has begun.
     pub deletion: Option<Deletion>,
     /// The pod cgroup's OOM counters as told.

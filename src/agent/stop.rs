@@ -90,6 +90,28 @@ impl Agent {
         self.event(key, "", Severity::Normal, reason, message);
     }
 
+    /// Ends a pod because the node can no longer bear it; `grace_seconds` are at most what its processes
+    /// have between SIGTERM and SIGKILL. The pod stays, as failed, until somebody deletes it. Whether it
+    /// was not over already.
+    pub(super) fn evict(&mut self, key: &PodKey, message: &str, grace_seconds: u64) -> bool {
+        let Some(entry) = self.pods.get_mut(key) else {
+            return false;
+        };
+        if entry.record.deletion.is_some() || entry.is_over() {
+            return false;
+        }
+        // The kubelet's word.
+        let reason = "Evicted";
+        entry.record.ended = Some((reason.to_owned(), message.to_owned()));
+        entry.record.ended_grace = Some(grace_seconds);
+        entry.dirty = true;
+        self.event(key, "", Severity::Warning, reason, message);
+        // Durable before the first process ends: otherwise a crash in between would start it again.
+        self.settle_all();
+        self.drive(key);
+        true
+    }
+
     /// Takes the next step towards the end of a pod that is being deleted.
     pub(super) fn drive_deletion(&mut self, key: &PodKey, deletion: Deletion) {
         let Some(entry) = self.pods.get(key) else {
@@ -147,17 +169,15 @@ impl Agent {
     }
 
     /// SIGTERM to each main process that has not had it, and SIGKILL to its container when its time is
-    /// over: that of the deletion, or the pod's own since SIGTERM. A container that is just being
+    /// over: that of the deletion, or since SIGTERM the pod's own, shortened by an eviction. A container that is just being
     /// started has its turn when it runs.
     fn stop_containers(&mut self, key: &PodKey, deletion: Option<Deletion>) {
         let Some(entry) = self.pods.get_mut(key) else {
             return;
         };
-        let own = entry
-            .admitted
-            .pod()
-            .termination_grace_seconds
-            .min(MAX_GRACE);
+        let own = entry.admitted.pod().termination_grace_seconds;
+        let most = entry.record.ended_grace.unwrap_or(MAX_GRACE);
+        let own = own.min(most).min(MAX_GRACE);
         let own = Duration::from_secs(own);
         let now = Instant::now();
         let (mut told, mut late, mut next) = (Vec::new(), Vec::new(), None::<Duration>);

@@ -33,6 +33,33 @@ fn a_pod_that_had_its_time_is_over() {
 }
 
 #[test]
+fn an_evicted_pod_ends_within_the_time_it_is_left_and_does_not_start_again() {
+    let mut bench = Bench::new();
+    let pid = bench.next_process_of("trap '' TERM; while :; do sleep 0.05; done");
+    let mut spec = one("Always");
+    spec["terminationGracePeriodSeconds"] = json!(3600);
+    let key = bench.create("web", &spec);
+    bench.until("it to run", |agent| runs(agent, &key, "c"));
+    bench.put_in(&key, "c", pid);
+    let agent = bench.agent();
+    assert!(agent.evict(&key, "The node was low on resource: memory.", 1));
+    assert!(!agent.evict(&key, "again", 1), "once");
+    bench.crash();
+    bench.until("its end", |agent| !agent.pods.get(&key).unwrap().placed);
+    let entry = bench.entry(&key);
+    assert_eq!(entry.phase().to_string(), "Failed");
+    assert_eq!(
+        entry.record.ended,
+        Some((
+            "Evicted".to_owned(),
+            "The node was low on resource: memory.".to_owned()
+        ))
+    );
+    assert_eq!(entry.attempt("c"), 0, "it does not start again");
+    assert_eq!(bench.events("Evicted").len(), 1);
+}
+
+#[test]
 fn a_pod_counts_until_its_last_process_is_gone() {
     let mut bench = Bench::new();
     let mut spec = one("Never");
