@@ -87,15 +87,15 @@ fn paged(log: &Log) {
     // What is left has no newline yet.
     assert!(length - offset <= PAGE as u64);
 
-    assert_eq!(log.tail(0).unwrap(), length);
+    assert_eq!(log.tail(0).unwrap().0, length);
     let mut last = length;
     for lines in [1, 2, 3, 10, 1000] {
-        let start = log.tail(lines).unwrap();
+        let start = log.tail(lines).unwrap().0;
         assert!(start <= last, "{lines} lines begin behind fewer");
         last = start;
     }
     if records > 0 {
-        assert!(log.tail(1).unwrap() < length);
+        assert!(log.tail(1).unwrap().0 < length);
     }
-    assert_eq!(log.tail(u64::MAX).unwrap(), 0);
+    assert_eq!(log.tail(u64::MAX).unwrap().0, 0);
 }

@@ -16,6 +16,8 @@ pub enum Code {
     Invalid,
     /// A name is taken twice.
     Duplicate,
+    /// A name means nothing that is there.
+    NotFound,
     /// A value is none of those known.
     NotSupported,
     /// A field may not be set here.
@@ -52,6 +54,7 @@ impl fmt::Display for Code {
             Self::Required => f.write_str("Required"),
             Self::Invalid => f.write_str("Invalid"),
             Self::Duplicate => f.write_str("Duplicate"),
+            Self::NotFound => f.write_str("NotFound"),
             Self::NotSupported => f.write_str("NotSupported"),
             Self::Forbidden => f.write_str("Forbidden"),
             Self::TooLong => f.write_str("TooLong"),
@@ -128,6 +131,15 @@ impl Reason {
             supported.join(", ")
         );
         Self::new(Code::NotSupported, field, &message)
+    }
+
+    /// A name means nothing that is there.
+    pub fn not_found(field: impl Into<String>, value: impl fmt::Display) -> Self {
+        Self::new(
+            Code::NotFound,
+            field,
+            &format!("Not found: {}", shown(value)),
+        )
     }
 
     /// A field may not be set here.

@@ -7,6 +7,7 @@
 mod containers;
 mod pod_level;
 pub(super) mod resources;
+mod volumes;
 
 use std::collections::BTreeMap;
 
@@ -36,6 +37,7 @@ pub fn validate(pod: &Pod) -> Vec<Reason> {
         reasons.extend(containers::all(pod));
     }
     reasons.extend(pod_level::check(pod));
+    reasons.extend(volumes::check(pod));
     reasons.extend(resources::amounts("spec.overhead", &pod.overhead));
     if let Some(seconds) = pod.active_deadline_seconds
         && !(1..=i32::MAX.unsigned_abs().into()).contains(&seconds)
@@ -81,6 +83,8 @@ fn metadata(pod: &Pod) -> Vec<Reason> {
     };
     refuse(annotation::PIDS_LIMIT, annotation::pids_limit(pod).err());
     refuse(annotation::OOM_POLICY, annotation::oom_policies(pod).err());
+    let storage = annotation::storage_policy(pod);
+    refuse(annotation::STORAGE_POLICY, storage.err());
     reasons
 }
 

@@ -1,5 +1,7 @@
 //! A new pod: judged, made durable, enforced, started.
 
+use std::collections::BTreeMap;
+
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1;
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity as ApiQuantity;
@@ -81,11 +83,12 @@ impl Agent {
             started_at: now,
             ended: None,
             ended_grace: None,
+            projects: BTreeMap::new(),
             deletion: None,
             oom_seen: OomSeen::default(),
             pids_refused: 0,
             conditions: Vec::new(),
-            containers: std::collections::BTreeMap::new(),
+            containers: BTreeMap::new(),
         };
         let admitted = verdict
             .into_admitted()
@@ -98,7 +101,12 @@ impl Agent {
             return Ok(Kept { object, warnings });
         }
         let with = namespace.as_ref().map(NewNamespace::change);
-        entry.revision = self.commit_record(&key, &entry.record, Expect::Absent, with)?;
+        entry.record.projects = self.assign_projects(entry.admitted.pod());
+        let committed = self.commit_record(&key, &entry.record, Expect::Absent, with);
+        if committed.is_err() {
+            self.projects.free(entry.record.projects.values().copied());
+        }
+        entry.revision = committed?;
         self.namespace_made(namespace, entry.revision);
         Self::crash_point(Point::StoreCommitted);
         self.tallies.admitted = self.tallies.admitted.saturating_add(1);
@@ -113,6 +121,7 @@ impl Agent {
             "Scheduled",
             &format!("Successfully assigned {key} to {node}"),
         );
+        self.tell_of_storage(&key);
         for warning in &warnings {
             self.event(&key, "", Severity::Warning, "AdmissionWarning", warning);
         }

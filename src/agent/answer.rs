@@ -11,7 +11,9 @@ use crate::enforcement;
 use crate::report::accounts::Accounts;
 use crate::report::explain::{self, PodExplanation};
 use crate::report::pod::conditions;
-use crate::report::{CgroupUsage, ContainerUsage, DiffReport, DiffRow, PodUsage, StatusReport};
+use crate::report::{
+    CgroupUsage, ContainerUsage, DiffReport, DiffRow, DiskUsage, PodUsage, StatusReport,
+};
 use crate::units::{Bytes, Limit};
 
 /// So many of the settings that are not in effect are named in the status.
@@ -121,15 +123,16 @@ impl Agent {
         let Some(usage) = self.pod_usage(key) else {
             return Err(Refusal::not_found("pods", &key.name));
         };
-        let directories = usage
-            .containers
-            .iter()
-            .filter_map(|container| {
-                let id = self.container_id(key, &container.name)?;
-                Some((self.runtime.log_dir(&id), self.runtime.scratch_dir(&id)))
-            })
-            .collect();
-        Ok(UsageParts { usage, directories })
+        let entry = self.pods.get(key);
+        let entry = entry.ok_or_else(|| Refusal::not_found("pods", &key.name))?;
+        let containers = usage.containers.iter();
+        let ids = containers.filter_map(|container| self.container_id(key, &container.name));
+        Ok(UsageParts {
+            logs: ids.map(|id| self.runtime.log_dir(&id)).collect(),
+            files: self.places(entry),
+            cgroup: (entry.path(), self.kernel.reader()),
+            usage,
+        })
     }
 
     fn pod_usage(&mut self, key: &PodKey) -> Option<PodUsage> {
@@ -156,6 +159,7 @@ impl Agent {
                     oom_kills,
                 })
                 .collect(),
+            disk: DiskUsage::default(),
         })
     }
 

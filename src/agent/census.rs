@@ -45,8 +45,7 @@ impl Agent {
                 oom_kills: entry
                     .container_record(&container.name)
                     .map_or(0, |record| record.oom_kills),
-                directories: id
-                    .map(|id| [self.runtime.log_dir(&id), self.runtime.scratch_dir(&id)]),
+                logs: id.map(|id| self.runtime.log_dir(&id)),
                 name: container.name.clone(),
                 path,
             })
@@ -58,6 +57,7 @@ impl Agent {
             uid: entry.uid().to_string(),
             started: entry.record.started_at,
             bounds: self.bounds(&path),
+            files: self.places(entry),
             containers: containers.collect(),
             path,
         }

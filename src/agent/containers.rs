@@ -38,6 +38,7 @@ impl Agent {
         } else {
             self.go_on(key);
         }
+        self.guard_storage(key);
         self.refresh_conditions(key);
         self.account(key);
     }
@@ -159,6 +160,10 @@ impl Agent {
             working_dir: working_dir.as_ref().map(Into::into),
             cgroup: Some(self.config.cgroup_root.join(cgroup.as_str())),
             oom_score_adj: i16::try_from(score).unwrap_or(0),
+            volumes: self.volume_specs(&entry.admitted),
+            mounts: Self::mount_specs(entry, container),
+            projects: self.project_specs(entry),
+            log: self.log_bounds(),
         })
     }
 

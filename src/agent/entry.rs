@@ -18,6 +18,7 @@ use crate::translation::{PodTree, container_path, pod_path};
 
 /// A pod.
 #[derive(Debug)]
+#[allow(clippy::struct_excessive_bools)] // each is so by itself, whatever the others are
 pub(super) struct PodEntry {
     /// As it stands in the store.
     pub record: PodRecord,
@@ -39,6 +40,8 @@ pub(super) struct PodEntry {
     pub wake: Option<Instant>,
     /// Its files are being removed.
     pub clearing: bool,
+    /// Its disk use is looked after.
+    pub guarded: bool,
     /// As what the ledger has it.
     pub accounted: Option<Accounted>,
 }
@@ -96,6 +99,7 @@ impl PodEntry {
             enforced: Err("not applied yet".to_owned()),
             wake: None,
             clearing: false,
+            guarded: false,
             accounted: None,
         }
     }

@@ -6,6 +6,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 use tokio::sync::oneshot;
 
 use super::cache::Cache;
+use super::guard::Verdict;
 use super::request::{Refusal, Reply, Request};
 use super::sampler::Sampler;
 use crate::model::{Kinds, PodUid};
@@ -46,6 +47,13 @@ pub enum Input {
         uid: PodUid,
         /// What stood in the way.
         result: Result<(), String>,
+    },
+    /// A pod's files were found to take too much.
+    Storage {
+        /// The pod.
+        uid: PodUid,
+        /// What was found.
+        verdict: Verdict,
     },
     /// End in good order; pods go on.
     Stop,

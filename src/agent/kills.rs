@@ -37,6 +37,8 @@ pub(super) struct Witness {
     pub limit: Option<u64>,
     /// What was used of it (bytes).
     pub usage: Option<u64>,
+    /// Whether the log says that it was one of a group.
+    pub group: bool,
 }
 
 /// All records.
@@ -196,6 +198,7 @@ fn named(kill: &OomKill, witness: Witness) -> OomKill {
     if let Some(main) = kill.main_pid {
         kill.main = Some(witness.pids.contains(&main));
     }
+    kill.group |= witness.group;
     kill.limit.limit_bytes = witness.limit.or(kill.limit.limit_bytes);
     kill.limit.usage_bytes = witness.usage;
     kill.log = Some(witness.log);
@@ -242,6 +245,7 @@ mod tests {
             },
             limit: None,
             usage: None,
+            group: false,
         }
     }
 

@@ -15,6 +15,7 @@ mod ends;
 mod enforce;
 mod entry;
 pub mod events;
+mod guard;
 mod hints;
 mod input;
 mod kills;
@@ -33,6 +34,7 @@ mod request;
 mod run;
 mod sampler;
 mod settle;
+mod spaces;
 mod stop;
 mod tell;
 #[cfg(test)]

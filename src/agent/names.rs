@@ -19,7 +19,7 @@ use crate::translation::layout::POD_PREFIX;
 /// So long after a kill in the log its count is waited for: the kernel counts first.
 const WAITS: SignedDuration = SignedDuration::from_secs(5);
 
-/// A group kill and the process that was chosen for it are counted within this time.
+/// The processes of a group kill are counted within this time of each other.
 const GROUP_WITHIN: SignedDuration = SignedDuration::from_secs(1);
 
 /// At the most so many records are made at once; no more are kept anyway.
@@ -59,6 +59,7 @@ impl Agent {
             pids: [pid, kill.pid],
             limit: cause.limit_bytes,
             usage: cause.usage_bytes,
+            group: cause.group.is_some(),
             log: OomLog {
                 sequence: kill.sequence,
                 monotonic_usec: kill.micros,
@@ -130,16 +131,18 @@ impl Agent {
             // It may have ended while nobody looked.
             _ => self.pid_of_run(key, container, attempt),
         };
-        let group = rise.groups > 0;
-        if group {
-            // The kernel counts the process it chose before it counts the group.
-            let since = now.checked_sub(GROUP_WITHIN).unwrap_or_default();
-            self.kills.change_latest(&uid, container, |kill| {
-                let recent = kill.time >= since && kill.main_pid == main_pid;
-                kill.group |= recent;
-                recent
-            });
-        }
+        // The kernel counts the process it chose, then the group, then one process of it after the other,
+        // and any look may come in between.
+        let since = now.checked_sub(GROUP_WITHIN).unwrap_or_default();
+        let mut group = rise.groups > 0;
+        self.kills.change_latest(&uid, container, |kill| {
+            let recent = kill.time >= since && kill.main_pid == main_pid;
+            if recent && rise.groups > 0 {
+                kill.group = true;
+            }
+            group |= recent && kill.group;
+            recent
+        });
         for _ in 0..rise.killed.min(AT_ONCE) {
             self.kills.add(OomKill {
                 id: 0,

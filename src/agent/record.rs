@@ -10,6 +10,7 @@ use k8s_openapi::api::core::v1;
 use serde::{Deserialize, Serialize};
 
 use crate::model::lifecycle::{Condition, Termination};
+use crate::model::space::Space;
 use crate::observation::oom::OomSeen;
 use crate::report::explain::DefaultRow;
 use crate::runtime::ProcessId;
@@ -31,6 +32,9 @@ pub struct PodRecord {
     /// Seconds that decision leaves its processes between SIGTERM and SIGKILL; the pod's own unless set.
     #[serde(default)]
     pub ended_grace: Option<u64>,
+    /// The projects that its files belong to; none where the file system does not count by project.
+    #[serde(default)]
+    pub projects: BTreeMap<Space, u32>,
     /// Set once its deletion has begun.
     pub deletion: Option<Deletion>,
     /// The pod cgroup's OOM counters as told.

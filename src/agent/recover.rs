@@ -17,6 +17,7 @@ use crate::admission;
 use crate::cgroup::{CgroupPath, Op, Pid};
 use crate::manifest::convert;
 use crate::model::ResourceList;
+use crate::observation::storage::projects::FileSystems;
 use crate::runtime::AttemptState;
 use crate::store::Entry;
 use crate::translation::translate_pod;
@@ -52,6 +53,7 @@ impl Agent {
         let objects = agent.store.list("objects/")?;
         agent.restore_objects(&objects);
         agent.make_shim_cgroup();
+        agent.projects.file_systems = agent.counting_file_systems();
         agent.refresh_levels();
         for entry in pods {
             agent.restore_pod(&entry);
@@ -85,6 +87,24 @@ impl Agent {
         }
     }
 
+    /// The file systems of the pods' files, if they count by project.
+    fn counting_file_systems(&self) -> Option<FileSystems> {
+        let directories = [self.runtime.state.as_path(), self.runtime.logs.as_path()];
+        for directory in directories {
+            if let Err(error) = std::fs::create_dir_all(directory) {
+                tracing::warn!("cannot make {}: {error}", directory.display());
+            }
+        }
+        let counting = FileSystems::look(&directories);
+        let how = if counting.is_some() {
+            "counted by the file system (project quotas)"
+        } else {
+            "measured by walks: the file system has no project quotas"
+        };
+        tracing::info!("disk use is {how}");
+        counting
+    }
+
     /// One pod from the store. A record that cannot be used is told and left where it is.
     fn restore_pod(&mut self, stored: &Entry) {
         let record: PodRecord = match serde_json::from_slice(&stored.value) {
@@ -114,6 +134,7 @@ impl Agent {
         match admitted {
             Ok(admitted) => {
                 let translated = translate_pod(&admitted, &self.node, &self.policy);
+                self.projects.take(record.projects.values().copied());
                 let entry = PodEntry::new(record, stored.revision, admitted, translated);
                 let key = entry.key();
                 self.by_uid.insert(uid, key.clone());

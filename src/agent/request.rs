@@ -8,7 +8,9 @@ use k8s_openapi::api::core::v1;
 use serde_json::Value;
 use tokio::sync::oneshot;
 
+use crate::cgroup::{CgroupPath, Reader};
 use crate::model::Kind;
+use crate::model::space::Place;
 use crate::report::accounts::Accounts;
 use crate::report::explain::PodExplanation;
 use crate::report::oom::OomKill;
@@ -48,8 +50,12 @@ impl std::fmt::Display for PodKey {
 pub struct UsageParts {
     /// The counters.
     pub usage: PodUsage,
-    /// The directories of logs and scratch files, container by container.
-    pub directories: Vec<(std::path::PathBuf, std::path::PathBuf)>,
+    /// Where its files are.
+    pub files: Vec<Place>,
+    /// The directories of logs, container by container.
+    pub logs: Vec<std::path::PathBuf>,
+    /// The pod's cgroup, and what reads it.
+    pub cgroup: (CgroupPath, Arc<dyn Reader>),
 }
 
 /// One request.

@@ -8,12 +8,14 @@ use jiff::Timestamp;
 
 use super::crash;
 use super::events::Events;
+use super::guard::Guard;
 use super::hints::Touch;
 use super::input::{Handle, Input};
 use super::kills::Kills;
 use super::objects::StoredObject;
 use super::pods::Pods;
 use super::request::{ObjectKey, PodKey};
+use super::spaces::Projects;
 use crate::admission::Ledger;
 use crate::cgroup::{CgroupPath, Hierarchy, Tree};
 use crate::config::Config;
@@ -112,6 +114,8 @@ pub struct Agent {
     pub(super) unenforced: BTreeMap<CgroupPath, Vec<String>>,
     pub(super) events: Events,
     pub(super) kills: Kills,
+    pub(super) projects: Projects,
+    pub(super) guard: Guard,
     pub(super) tallies: Tallies,
     /// OOM counters of the levels above pods, as told.
     pub(super) levels_seen: BTreeMap<String, OomSeen>,
@@ -165,6 +169,8 @@ impl Agent {
             log: parts.log,
             caught_up: false,
             tokio: parts.tokio,
+            projects: Projects::default(),
+            guard: Guard::start(parts.handle.clone()),
             handle: parts.handle,
             pods: Pods::default(),
             by_uid: HashMap::new(),
@@ -236,6 +242,7 @@ impl Agent {
             } => self.started(&uid, &container, attempt, result),
             Input::Exited { uid, container } => self.exited(&uid, &container),
             Input::Cleared { uid, result } => self.cleared(&uid, result),
+            Input::Storage { uid, verdict } => self.storage_found(&uid, verdict),
             Input::Stop => {
                 self.settle_all();
                 return false;

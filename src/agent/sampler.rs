@@ -125,20 +125,28 @@ fn timed(sample: crate::cgroup::Sample) -> Timed {
 }
 
 fn walk(census: &Census) -> Disk {
-    let mut containers = BTreeMap::new();
+    let (mut spaces, mut logs) = (BTreeMap::new(), BTreeMap::new());
     for pod in &census.pods {
+        let processes = || {
+            let pids = census.reader.processes(&pod.path).into_iter();
+            pids.map(|pid| pid.0).collect()
+        };
+        for place in &pod.files {
+            match storage::measure(place, processes) {
+                Ok(used) => drop(spaces.insert((pod.uid.clone(), place.space.clone()), used)),
+                Err(error) => tracing::warn!("cannot measure {} of a pod: {error}", place.space),
+            }
+        }
         for container in &pod.containers {
-            let Some(directories) = &container.directories else {
-                continue;
-            };
-            let used = directories.each_ref().map(|directory| {
-                let used = storage::usage(&[directory]).ok()?;
-                Some(DiskUse {
+            let directory = container.logs.as_deref();
+            // A few files: not worth a project of their own.
+            if let Some(Ok(used)) = directory.map(|directory| storage::usage(&[directory])) {
+                let used = DiskUse {
                     bytes: used.bytes,
                     inodes: used.inodes,
-                })
-            });
-            containers.insert((pod.uid.clone(), container.name.clone()), used);
+                };
+                logs.insert((pod.uid.clone(), container.name.clone()), used);
+            }
         }
     }
     let file_system = rustix::fs::statvfs(&census.disk).ok();
@@ -154,6 +162,7 @@ fn walk(census: &Census) -> Disk {
                 inodes_free: all.f_ffree,
             }
         }),
-        containers,
+        spaces,
+        logs,
     }
 }

@@ -255,10 +255,17 @@ impl Agent {
             entry.clearing = true;
         }
         let (runtime, handle) = (self.runtime.clone(), self.handle.clone());
+        let projects: Vec<_> = self
+            .pods
+            .get(key)
+            .into_iter()
+            .flat_map(|entry| entry.record.projects.values().copied())
+            .collect();
         self.tokio.spawn_blocking(move || {
             let result = runtime
                 .remove_pod(&id)
                 .and_then(|()| runtime.remove_logs(&id))
+                .map(|()| runtime.forget_projects(projects.into_iter()))
                 .map_err(|error| error.to_string());
             handle.tell(Input::Cleared { uid, result })
         });
@@ -285,10 +292,11 @@ impl Agent {
             self.wake_pod(&key, STORE_RETRY);
             return;
         }
-        if let Some(entry) = self.pods.remove(&key)
-            && let Some(at) = entry.wake
-        {
-            self.wakes.remove(&(at, key.clone()));
+        if let Some(entry) = self.pods.remove(&key) {
+            self.projects.free(entry.record.projects.into_values());
+            if let Some(at) = entry.wake {
+                self.wakes.remove(&(at, key.clone()));
+            }
         }
         self.by_uid.remove(uid);
         self.ledger.release(&holder(&key));

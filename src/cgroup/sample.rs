@@ -7,7 +7,7 @@
 use std::fmt;
 
 use super::parse::{self, Pressure};
-use super::{CgroupPath, KernelError};
+use super::{CgroupPath, KernelError, Pid};
 use crate::units::{Bytes, HugePageSize};
 
 /// A way to the figures of cgroups that needs nobody's leave: it may be used on any thread.
@@ -17,6 +17,9 @@ pub trait Reader: Send + Sync + fmt::Debug {
     /// # Errors
     /// Any other answer of the kernel.
     fn sample(&self, path: &CgroupPath) -> Result<Option<Sample>, KernelError>;
+
+    /// The processes in a cgroup and below it; a part that went away while it was read has none.
+    fn processes(&self, path: &CgroupPath) -> Vec<Pid>;
 }
 
 /// The figures of one cgroup at one moment; the node as a whole is the cgroup above all.

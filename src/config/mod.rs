@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use crate::model::LimitedResource;
 use crate::model::node::HardEviction;
 use crate::model::policy::{
-    CpuWeightFormula, MemoryReservationPolicy, OomPolicy, Policy, SwapBehavior,
+    CpuWeightFormula, MemoryReservationPolicy, OomPolicy, Policy, StoragePolicy, SwapBehavior,
 };
 use crate::units::quantity::Format;
 use crate::units::{Micros, Quantity};
@@ -30,6 +30,9 @@ pub const DEFAULT_PATH: &str = "/etc/allotd/config.yaml";
 
 /// A configuration file may be this long (bytes).
 const MAX_LENGTH: u64 = 1 << 20;
+
+/// A log file may have this many bytes at the least: as many are written at once.
+const LEAST_LOG: u64 = 64 << 10;
 
 /// All settings; each is explained in `default.yaml`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -58,6 +61,9 @@ pub struct Config {
     pub socket: PathBuf,
     pub socket_group: String,
     pub admin_group: String,
+    pub ephemeral_storage_policy: StoragePolicy,
+    pub container_log_max_size: Quantity,
+    pub container_log_max_files: u32,
     #[serde(with = "duration")]
     pub sync_frequency: Duration,
     pub log_level: String,
@@ -118,6 +124,9 @@ impl Default for Config {
             socket: "/run/allotd/allotd.sock".into(),
             socket_group: String::new(),
             admin_group: String::new(),
+            ephemeral_storage_policy: StoragePolicy::default(),
+            container_log_max_size: Quantity::from_units(10 << 20, Format::BinarySi),
+            container_log_max_files: 5,
             sync_frequency: Duration::from_secs(60),
             log_level: "info".to_owned(),
         }
@@ -219,6 +228,17 @@ impl Config {
         if pids != -1 && !(1..=4_194_304).contains(&pids) {
             problems.push(format!(
                 "podPidsLimit is {pids}: -1 (no limit) or 1 to 4194304 is right"
+            ));
+        }
+        let (log, files) = (self.container_log_max_size, self.container_log_max_files);
+        if !(LEAST_LOG..=1 << 40).contains(&log.bytes()) {
+            problems.push(format!(
+                "containerLogMaxSize is {log}: 64Ki to 1Ti is right"
+            ));
+        }
+        if !(2..=1000).contains(&files) {
+            problems.push(format!(
+                "containerLogMaxFiles is {files}: 2 to 1000 is right"
             ));
         }
         for (name, reserved) in [

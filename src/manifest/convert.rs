@@ -4,7 +4,9 @@
 //! runs is dropped in silence: `notes` names it.
 
 mod definition;
+mod node;
 mod policy;
+mod volume;
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -17,12 +19,11 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use super::expand::expand;
 use super::unsupported;
 use crate::model::pod::RestartPolicy;
-use crate::model::{
-    Container, ContainerKind, Node, Pod, PodUid, ResourceList, ResourceName, Resources,
-};
-use crate::units::{Bytes, PageSize, Quantity};
+use crate::model::{Container, ContainerKind, Pod, PodUid, ResourceList, ResourceName, Resources};
+use crate::units::Quantity;
 
 pub use definition::definition;
+pub use node::node;
 pub use policy::{cluster_resource_quota, label_selector, limit_range, namespace, resource_quota};
 
 /// Bytes of one argument or variable: what `execve` takes (`MAX_ARG_STRLEN` less the final zero).
@@ -111,6 +112,8 @@ pub fn pod(pod: &v1::Pod, fallback: &PodUid) -> Converted<Pod> {
     );
     let containers = containers("containers", &spec.containers);
     let annotations = metadata.annotations.clone().unwrap_or_default();
+    let (volumes, foreign_volumes) =
+        volume::volumes(spec.volumes.as_deref().unwrap_or_default(), &mut problems);
     let object = Pod {
         namespace: given(metadata.namespace.as_deref())
             .unwrap_or("default")
@@ -124,6 +127,8 @@ pub fn pod(pod: &v1::Pod, fallback: &PodUid) -> Converted<Pod> {
         annotations,
         init_containers,
         containers,
+        volumes,
+        foreign_volumes,
         resources: spec
             .resources
             .as_ref()
@@ -228,6 +233,7 @@ fn container(
         args,
         env,
         working_dir: given(from.working_dir.as_deref()).map(str::to_owned),
+        mounts: volume::mounts(from.volume_mounts.as_ref()),
         resources: from
             .resources
             .as_ref()
@@ -269,44 +275,6 @@ impl Words {
         };
         problems.push(Remark::new(field(), message));
         String::new()
-    }
-}
-
-/// A node. What it reserves is what its capacity has and its allocatable lacks; without
-/// allocatable it gives all it has.
-pub fn node(node: &v1::Node) -> Converted<Node> {
-    let mut problems = Vec::new();
-    let status = node.status.clone().unwrap_or_default();
-    let capacity = list(status.capacity.as_ref(), "status.capacity", &mut problems);
-    let allocatable = match &status.allocatable {
-        None => capacity.clone(),
-        given => list(given.as_ref(), "status.allocatable", &mut problems),
-    };
-    let reserved = capacity
-        .iter()
-        .filter_map(|(name, amount)| {
-            let kept = amount.checked_sub(allocatable.get(name)?)?;
-            (kept > Quantity::ZERO).then(|| (name.clone(), kept))
-        })
-        .collect();
-    let swap = status
-        .node_info
-        .and_then(|info| info.swap?.capacity)
-        .map_or(0, |swap| u64::try_from(swap).unwrap_or(0));
-    let object = Node {
-        name: node.metadata.name.clone().unwrap_or_default(),
-        capacity,
-        reserved,
-        allocatable,
-        page_size: PageSize::FOUR_KIB,
-        max_pids: None,
-        reserved_pids: 0,
-        swap: Bytes(swap),
-    };
-    Converted {
-        object,
-        problems,
-        notes: Vec::new(),
     }
 }
 

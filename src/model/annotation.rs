@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 
 use super::Pod;
-use super::policy::OomPolicy;
+use super::policy::{OomPolicy, StoragePolicy};
 use crate::units::Limit;
 
 /// The domain of all of them.
@@ -15,8 +15,10 @@ pub const PIDS_LIMIT: &str = "allotd.dev/pids-limit";
 /// What an OOM kill takes: `group` or `process`, or `NAME=group` for one container, with commas
 /// between: `group, worker=process`.
 pub const OOM_POLICY: &str = "allotd.dev/oom-policy";
+/// What happens where the pod's files take more disk than their limit: `evict` or `enforce`.
+pub const STORAGE_POLICY: &str = "allotd.dev/storage-policy";
 /// Every annotation that is read.
-pub const KNOWN: [&str; 2] = [PIDS_LIMIT, OOM_POLICY];
+pub const KNOWN: [&str; 3] = [PIDS_LIMIT, OOM_POLICY, STORAGE_POLICY];
 
 /// The greatest `pids.max` that the kernel takes (`PID_MAX_LIMIT` on 64-bit kernels).
 const MAX_PIDS: u64 = 4 << 20;
@@ -39,6 +41,19 @@ pub fn pids_limit(pod: &Pod) -> Result<Limit<u64>, String> {
         _ => Err(format!(
             "must be a whole number from 1 to {MAX_PIDS}, or max"
         )),
+    }
+}
+
+/// What the pod chose to happen at its disk limits, if anything.
+///
+/// # Errors
+/// What is wrong with the value.
+pub fn storage_policy(pod: &Pod) -> Result<Option<StoragePolicy>, String> {
+    match pod.annotations.get(STORAGE_POLICY).map(String::as_str) {
+        None => Ok(None),
+        Some("evict") => Ok(Some(StoragePolicy::Evict)),
+        Some("enforce") => Ok(Some(StoragePolicy::Enforce)),
+        Some(_) => Err("must be evict or enforce".to_owned()),
     }
 }
 

@@ -19,6 +19,8 @@ pub mod policy;
 pub mod qos;
 pub mod resource;
 pub mod resource_quota;
+pub mod space;
+pub mod volume;
 
 pub use cluster_quota::{ClusterResourceQuota, NamespaceSelector};
 pub use definition::{DefinedVersion, Definition};

@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
+use super::volume::{Mount, Volume};
 use super::{ResourceList, Resources};
 
 /// The identity of one pod, for all time: a new pod of the same name has another. It becomes part
@@ -50,6 +51,10 @@ pub struct Pod {
     pub init_containers: Vec<Container>,
     /// `spec.containers`
     pub containers: Vec<Container>,
+    /// `spec.volumes`, as far as the node makes them itself.
+    pub volumes: Vec<Volume>,
+    /// The names of all others: they may be mounted, to no effect.
+    pub foreign_volumes: Vec<String>,
     /// `spec.resources`: resources of the pod as a whole (Kubernetes 1.34, PodLevelResources).
     pub resources: Option<Resources>,
     /// `spec.overhead`
@@ -134,6 +139,8 @@ pub struct Container {
     pub env: Vec<(String, String)>,
     /// Where the program starts; the scratch directory unless given.
     pub working_dir: Option<String>,
+    /// `volumeMounts`, in order.
+    pub mounts: Vec<Mount>,
     /// What it asks for and may use at the most.
     pub resources: Resources,
 }

@@ -70,6 +70,17 @@ pub enum SwapBehavior {
     LimitedSwap,
 }
 
+/// What happens where a pod's files take more disk than their limit.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum StoragePolicy {
+    /// The pod is evicted, as by the kubelet.
+    #[default]
+    Evict,
+    /// The writer gets an error; the pod goes on. Needs project quotas on the file system.
+    Enforce,
+}
+
 /// What an OOM kill in a container takes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]

@@ -25,6 +25,29 @@ pub struct PodUsage {
     pub pod: CgroupUsage,
     /// Its containers, in the order they start.
     pub containers: Vec<ContainerUsage>,
+    /// Its files.
+    #[serde(default)]
+    pub disk: DiskUsage,
+}
+
+/// What a pod's files take.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct DiskUsage {
+    /// All files on disk (bytes); absent if a part could not be measured.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub bytes: Option<u64>,
+    /// Files and directories on disk.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub inodes: Option<u64>,
+    /// What of it is in deleted files that are open, where that is known apart (bytes).
+    pub deleted_bytes: u64,
+    /// Whether the file system counted, or directories were walked.
+    pub exact: bool,
+    /// Whether there is more than is ever walked.
+    pub hidden: bool,
+    /// The volumes by name, those in memory included (bytes).
+    pub volumes: BTreeMap<String, u64>,
 }
 
 /// What a cgroup uses.
@@ -91,6 +114,9 @@ pub struct Tallies {
     pub drifts: u64,
     /// Operations that the kernel refused.
     pub failures: u64,
+    /// Pods evicted, by what was short or exceeded.
+    #[serde(default)]
+    pub evictions: BTreeMap<String, u64>,
     /// Processes killed for lack of memory.
     pub oom_kills: u64,
     /// Containers started anew.

@@ -3,6 +3,7 @@
 //! Memory is bounded whatever the file holds. What is no record is skipped and counted, never shown
 //! as if it were one.
 
+use std::collections::HashSet;
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
@@ -36,7 +37,86 @@ pub struct Page {
     pub skipped: u64,
 }
 
+/// The name of a log's file that was put aside as the `number`th, from the youngest on; 0 is the one
+/// that is written to.
+pub fn aside(name: &str, number: u32) -> String {
+    match number {
+        0 => name.to_owned(),
+        number => format!("{name}.{number}"),
+    }
+}
+
+/// How many files of a log that were put aside are looked for.
+const MAX_ASIDE: u32 = 1000;
+
+/// A log with all of its files, the oldest first; empty where there is none.
+///
+/// # Errors
+/// What the kernel answered.
+pub fn open_all(path: &Path) -> io::Result<Vec<Log>> {
+    let Some(name) = path.file_name().and_then(|name| name.to_str()) else {
+        return Ok(Vec::new());
+    };
+    let mut logs: Vec<Log> = Vec::new();
+    let mut seen = HashSet::new();
+    for number in 0..=MAX_ASIDE {
+        match Log::open(&path.with_file_name(aside(name, number)))? {
+            // The same file again if it was put aside meanwhile.
+            Some(log) if seen.insert(log.inode()?) => logs.push(log),
+            Some(_) => {}
+            None if number == 0 => {}
+            None => break,
+        }
+    }
+    logs.reverse();
+    Ok(logs)
+}
+
+/// Removes a log with all of its files; nothing to remove is no error.
+///
+/// # Errors
+/// What the kernel answered.
+pub fn remove_all(path: &Path) -> io::Result<()> {
+    let Some(name) = path.file_name().and_then(|name| name.to_str()) else {
+        return Ok(());
+    };
+    for number in 0..=MAX_ASIDE {
+        match std::fs::remove_file(path.with_file_name(aside(name, number))) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound && number > 0 => break,
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+/// The offset at which the last `lines` lines begin, in the first of the files that is left then.
+///
+/// # Errors
+/// What the kernel answered.
+pub fn tail(logs: &mut Vec<Log>, lines: u64) -> io::Result<u64> {
+    let mut left = lines;
+    for (index, log) in logs.iter().enumerate().rev() {
+        let (offset, seen) = log.tail(left)?;
+        left = left.saturating_sub(seen);
+        if left == 0 || index == 0 {
+            logs.drain(..index);
+            return Ok(offset);
+        }
+    }
+    Ok(0)
+}
+
 impl Log {
+    /// Which file it is: another one after the log was rotated.
+    ///
+    /// # Errors
+    /// What the kernel answered.
+    pub fn inode(&self) -> io::Result<u64> {
+        use std::os::unix::fs::MetadataExt;
+        Ok(self.file.metadata()?.ino())
+    }
+
     /// Opens a log; `None` where there is none.
     ///
     /// # Errors
@@ -87,12 +167,12 @@ impl Log {
         Ok(page)
     }
 
-    /// The offset at which the last `lines` lines begin. A line that was cut into several records is
-    /// one line, and so is what the end of a stream left without a newline.
+    /// The offset at which the last `lines` lines begin, and how many there are from there on. A line that
+    /// was cut into several records is one line, and so is what the end of a stream left without a newline.
     ///
     /// # Errors
     /// What the kernel answered.
-    pub fn tail(&self, lines: u64) -> io::Result<u64> {
+    pub fn tail(&self, lines: u64) -> io::Result<(u64, u64)> {
         let end = self.length()?;
         let mut backwards = Backwards {
             log: self,
@@ -104,13 +184,13 @@ impl Log {
             let (start, full) = backwards.record_before(position)?;
             if full || position == end {
                 if seen == lines {
-                    return Ok(position);
+                    return Ok((position, seen));
                 }
                 seen += 1;
             }
             position = start;
         }
-        Ok(0)
+        Ok((0, seen))
     }
 
     fn read(&self, offset: u64, length: usize) -> io::Result<Vec<u8>> {
@@ -203,7 +283,7 @@ mod tests {
     }
 
     fn tail(log: &Log, lines: u64) -> Vec<String> {
-        texts(&log.page(log.tail(lines).unwrap(), u64::MAX).unwrap())
+        texts(&log.page(log.tail(lines).unwrap().0, u64::MAX).unwrap())
     }
 
     #[test]
@@ -239,7 +319,7 @@ mod tests {
         let (_temp, log) = log(&records);
         let record = log.file.metadata().unwrap().len() / 40;
         for lines in 0..=40 {
-            assert_eq!(log.tail(lines).unwrap(), (40 - lines) * record, "{lines}");
+            assert_eq!(log.tail(lines).unwrap().0, (40 - lines) * record, "{lines}");
         }
         let (mut offset, mut count) = (0, 0);
         loop {
@@ -292,7 +372,7 @@ mod tests {
         }
         assert_eq!((skipped, seen), (to_u64(3 * PAGE + 1), 1));
         assert_eq!(tail(&log, 1), ["good"]);
-        assert_eq!(log.tail(2).unwrap(), skipped - BLOCK);
-        assert_eq!(log.tail(u64::MAX).unwrap(), 0);
+        assert_eq!(log.tail(2).unwrap().0, skipped - BLOCK);
+        assert_eq!(log.tail(u64::MAX).unwrap().0, 0);
     }
 }

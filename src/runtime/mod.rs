@@ -8,7 +8,8 @@
 //! ```text
 //! STATE/pods/UID/CONTAINER/ATTEMPT/{spec,started,exit}.json lock
 //! STATE/pods/UID/CONTAINER/scratch/
-//! LOGS/NAMESPACE_NAME_UID/CONTAINER/ATTEMPT.log
+//! STATE/pods/UID/.volumes/VOLUME/
+//! LOGS/NAMESPACE_NAME_UID/CONTAINER/ATTEMPT.log ATTEMPT.log.1 …
 //! ```
 //!
 //! A program that runs already is taken in with [`attach`]; it has no shim and no log.
@@ -25,10 +26,12 @@ pub mod record;
 mod remove;
 pub mod restart;
 pub mod shim;
+pub mod space;
 pub mod state;
 
 pub use identity::ProcessId;
 pub use name::{AttemptId, BadName, ContainerId};
 pub use process::{ContainerSpec, Runtime, RuntimeError};
-pub use record::{Exit, ExitReason, Started};
+pub use record::{Exit, ExitReason, MountSpec, Started};
+pub use space::{Held, ProjectSpec, VolumeSpec};
 pub use state::{AttemptState, Lost, LostReason, Running};

@@ -72,6 +72,14 @@ impl ContainerId {
         &self.container
     }
 
+    /// Another container of the same pod.
+    ///
+    /// # Errors
+    /// As [`Self::new`].
+    pub fn sibling(&self, container: &str) -> Result<Self, BadName> {
+        Self::new(&self.namespace, &self.pod, self.uid.clone(), container)
+    }
+
     /// The run after `attempt` restarts.
     pub fn attempt(&self, attempt: u32) -> AttemptId {
         AttemptId {
@@ -93,6 +101,22 @@ impl ContainerId {
     /// The container's scratch directory below the state directory.
     pub(super) fn scratch_path(&self) -> Vec<String> {
         [self.path(), vec!["scratch".to_owned()]].concat()
+    }
+
+    /// The directory of the pod's volumes; no container has a name like that.
+    pub(super) fn volumes_path(&self) -> Vec<String> {
+        [self.pod_path(), vec![".volumes".to_owned()]].concat()
+    }
+
+    /// The directory of a volume.
+    pub(super) fn volume_path(&self, name: &str) -> Result<Vec<String>, BadName> {
+        if !dns_label(name).is_empty() {
+            return Err(BadName {
+                what: "volume",
+                name: name.chars().take(NAME_MAX).collect(),
+            });
+        }
+        Ok([self.volumes_path(), vec![name.to_owned()]].concat())
     }
 
     /// The pod's directory below the logs directory, `NAMESPACE_NAME_UID` as the kubelet calls it. A

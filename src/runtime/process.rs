@@ -12,8 +12,9 @@ use std::time::{Duration, Instant};
 
 use rustix::fs::{FlockOperation, Mode, flock};
 
-use super::dir::{self, GROUP_READS, OWNER_ONLY};
-use super::record::{self, RecordError, SPEC, Spec};
+use super::dir::{self, GROUP_READS};
+use super::record::{self, LogBounds, Mount, MountSpec, RecordError, SPEC, Spec};
+use super::space::{ProjectSpec, VolumeSpec};
 use super::state::{self, AttemptState};
 use super::{AttemptId, ContainerId, lock};
 use crate::sys::readable::readable;
@@ -55,6 +56,14 @@ pub struct ContainerSpec {
     pub cgroup: Option<PathBuf>,
     /// The OOM score adjustment, −1000 to 1000.
     pub oom_score_adj: i16,
+    /// All volumes of the pod. Each is named to the program as `ALLOTD_VOLUME_NAME`.
+    pub volumes: Vec<VolumeSpec>,
+    /// Where the program sees which volume.
+    pub mounts: Vec<MountSpec>,
+    /// The projects of the pod's files.
+    pub projects: Vec<ProjectSpec>,
+    /// How much of a log is kept.
+    pub log: LogBounds,
 }
 
 /// What went wrong beside the container's own program.
@@ -115,14 +124,14 @@ impl Runtime {
     /// Where nothing was started; it may be tried again.
     pub fn start(&self, want: &ContainerSpec) -> Result<AttemptState, RuntimeError> {
         let id = &want.id;
+        // The pod's own directory has its project before anything else is made in it.
+        self.prepare(&id.container, &want.volumes, &want.projects)?;
         let dir = make(&self.state, &id.path(), GROUP_READS)?;
         // Two callers at once would write the same files; the second one finds all done.
         flock(&dir, FlockOperation::LockExclusive)
             .map_err(|errno| RuntimeError::io("lock", id)(errno.into()))?;
         if state::inspect(&dir)? == AttemptState::NotStarted {
             let spec = self.spec(want)?;
-            make(&self.state, &id.container.scratch_path(), OWNER_ONLY)?;
-            make(&self.logs, &id.container.log_path(), GROUP_READS)?;
             record::write(&dir, SPEC, &spec).map_err(RuntimeError::io("write the spec of", id))?;
             self.run_shim(id)?;
         }
@@ -265,9 +274,36 @@ impl Runtime {
             ("HOME", scratch),
             ("TMPDIR", scratch),
         ];
+        let mut mounts = Vec::new();
+        let of = &want.id.container;
+        let place = |name: &str| {
+            let names = of
+                .volume_path(name)
+                .map_err(|error| bad(&error.to_string()))?;
+            Ok::<_, RuntimeError>(join(&self.state, &names))
+        };
+        for mount in &want.mounts {
+            mounts.push(Mount {
+                source: place(&mount.volume)?,
+                target: mount.path.clone(),
+                read_only: mount.read_only,
+            });
+        }
+        let mut named = Vec::new();
+        for volume in &want.volumes {
+            let name = volume.name.to_uppercase().replace('-', "_");
+            let path = place(&volume.name)?.display().to_string();
+            named.push((format!("ALLOTD_VOLUME_{name}"), path));
+        }
+        let own = defaults.map(|(name, value)| (name.to_owned(), value.to_owned()));
+        let defaults: Vec<_> = own.into_iter().chain(named).collect();
         Ok(Spec {
             argv: want.argv.clone(),
             env: environment(&want.env, &defaults),
+            mounts,
+            // Root could write on where the kernel stops everybody else.
+            heeds_quota: want.projects.iter().any(|own| own.limit.is_some()),
+            log_bounds: want.log,
             cwd,
             cgroup: want.cgroup.clone(),
             shim_cgroup: self.shim_cgroup.clone(),
@@ -325,11 +361,12 @@ fn settle(dir: &OwnedFd) -> Result<AttemptState, RuntimeError> {
 
 /// The environment as `execve` takes it, each name once: a program would see the first of two, and
 /// Kubernetes means the last.
-fn environment(given: &[(String, String)], defaults: &[(&str, &str)]) -> Vec<String> {
-    let given = given
+fn environment(given: &[(String, String)], defaults: &[(String, String)]) -> Vec<String> {
+    let all: Vec<_> = defaults
         .iter()
-        .map(|(name, value)| (name.as_str(), value.as_str()));
-    let all: Vec<_> = defaults.iter().copied().chain(given).collect();
+        .chain(given)
+        .map(|(name, value)| (name.as_str(), value.as_str()))
+        .collect();
     let last: std::collections::BTreeMap<_, _> = all
         .iter()
         .enumerate()

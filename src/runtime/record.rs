@@ -48,6 +48,57 @@ pub struct Spec {
     pub oom_score_adj: i16,
     /// The log's file, absolute, in a directory that exists.
     pub log: PathBuf,
+    /// How much of it is kept.
+    #[serde(default)]
+    pub log_bounds: LogBounds,
+    /// What the program sees in place of the host's directories.
+    #[serde(default)]
+    pub mounts: Vec<Mount>,
+    /// Whether the program lacks CAP_SYS_RESOURCE, with which quotas would not hold it.
+    #[serde(default)]
+    pub heeds_quota: bool,
+}
+
+/// How much of a container's log is kept: the kubelet's `containerLogMaxSize` and `containerLogMaxFiles`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct LogBounds {
+    /// A file that has this many bytes gets no more.
+    pub size: u64,
+    /// How many files there are, the one that is written to included; 2 or more.
+    pub files: u32,
+}
+
+impl Default for LogBounds {
+    fn default() -> Self {
+        Self {
+            size: 10 << 20,
+            files: 5,
+        }
+    }
+}
+
+/// A volume at the place where a container sees it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MountSpec {
+    /// The volume's name.
+    pub volume: String,
+    /// An existing directory of the host, absolute.
+    pub path: PathBuf,
+    /// Whether it cannot be written to.
+    pub read_only: bool,
+}
+
+/// The same as the shim reads it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Mount {
+    /// The directory that is shown.
+    pub source: PathBuf,
+    /// Where.
+    pub target: PathBuf,
+    /// Whether it cannot be written to.
+    pub read_only: bool,
 }
 
 /// The process that a shim has cloned. Durable before the process becomes the program.

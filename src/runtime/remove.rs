@@ -14,7 +14,7 @@ use rustix::io::Errno;
 use super::dir::{self, DIRECTORY};
 use super::process::{RuntimeError, attempts, join};
 use super::state;
-use super::{ContainerId, Runtime};
+use super::{ContainerId, Runtime, logs};
 
 /// How many names are kept at once.
 const BATCH: usize = 1024;
@@ -27,6 +27,7 @@ impl Runtime {
     /// directory; ENOTEMPTY where a process still writes there: end the pod's processes first. It
     /// may be tried again; directories may have moved up meanwhile.
     pub fn remove_pod(&self, id: &ContainerId) -> Result<(), RuntimeError> {
+        self.detach_volumes(id)?;
         remove(&self.state, &id.pod_path())
     }
 
@@ -53,12 +54,9 @@ impl Runtime {
                 state::inspect(&dir).map(|state| state.is_final())
             })?;
             if ended {
-                match std::fs::remove_file(self.log_path(&old)) {
-                    Err(error) if error.kind() != io::ErrorKind::NotFound => {
-                        return Err(RuntimeError::io("remove the log of", old)(error));
-                    }
-                    _ => remove(&self.state, &old.path())?,
-                }
+                logs::remove_all(&self.log_path(&old))
+                    .map_err(RuntimeError::io("remove the log of", &old))?;
+                remove(&self.state, &old.path())?;
             }
         }
         Ok(())

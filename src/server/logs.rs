@@ -3,6 +3,7 @@
 //! Reading follows the file, never the owner's time: each page is read on a blocking thread, and a
 //! client that does not read holds nothing but its own connection.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -19,7 +20,7 @@ use super::follow::{self, Pieces};
 use super::status::Answer;
 use crate::agent::{ObjectKey, PodKey, Refusal, Request};
 use crate::model::kind::POD;
-use crate::runtime::logs::{Log, Page};
+use crate::runtime::logs::{self, Log, Page};
 
 /// How often a followed log is looked at while nothing comes.
 const FOLLOW: Duration = Duration::from_millis(250);
@@ -54,19 +55,24 @@ pub(super) async fn read(
         .await?;
     let failed = |error: std::io::Error| Refusal::internal(format!("the log: {error}"));
     let content = [(header::CONTENT_TYPE, "text/plain")];
-    let Some(log) = Log::open(&path).map_err(failed)? else {
+    let mut logs = logs::open_all(&path).map_err(failed)?;
+    let Some(last) = logs.last() else {
         return Ok((content, Body::empty()).into_response());
-    };
-    let offset = match query.tail_lines {
-        Some(lines) => log.tail(lines).map_err(failed)?,
-        None => 0,
     };
     // Without follow, what is written after the question is no part of the answer: a fast writer must
     // not keep it going for ever.
     let end = if query.follow {
         u64::MAX
     } else {
-        log.length().map_err(failed)?
+        last.length().map_err(failed)?
+    };
+    let offset = match query.tail_lines {
+        Some(lines) => logs::tail(&mut logs, lines).map_err(failed)?,
+        None => 0,
+    };
+    let mut logs: VecDeque<_> = logs.into_iter().map(Arc::new).collect();
+    let Some(log) = logs.pop_front() else {
+        return Ok((content, Body::empty()).into_response());
     };
     let permit = if query.follow {
         Some(follow::permit(&shared)?)
@@ -79,7 +85,8 @@ pub(super) async fn read(
         end,
         shared,
         key,
-        log: Arc::new(log),
+        log,
+        later: logs,
         path,
         query,
     };
@@ -93,17 +100,21 @@ struct Reader {
     shared: Shared,
     key: PodKey,
     log: Arc<Log>,
+    /// Files of the log that follow, as far as they are known.
+    later: VecDeque<Arc<Log>>,
     path: std::path::PathBuf,
     query: LogQuery,
 }
 
 impl Reader {
-    async fn run(self, mut offset: u64, pages: mpsc::Sender<Bytes>) {
+    async fn run(mut self, mut offset: u64, pages: mpsc::Sender<Bytes>) {
         let mut left = self.query.limit_bytes.unwrap_or(u64::MAX);
         loop {
             // Asked before the page is read, so that what was written last is still read.
             let goes_on = self.query.follow && self.goes_on().await;
-            let (log, end) = (Arc::clone(&self.log), self.end);
+            let is_last = self.later.is_empty();
+            let end = if is_last { self.end } else { u64::MAX };
+            let log = Arc::clone(&self.log);
             let Ok(Ok(page)) = tokio::task::spawn_blocking(move || log.page(offset, end)).await
             else {
                 return;
@@ -116,7 +127,21 @@ impl Reader {
             if !text.is_empty() && pages.send(text.into()).await.is_err() {
                 return;
             }
-            if left == 0 || (!progress && !goes_on) {
+            if left == 0 {
+                return;
+            }
+            if !progress {
+                if !is_last && let Some(next) = self.later.pop_front() {
+                    self.log = next;
+                    offset = 0;
+                    continue;
+                }
+                // Once more: what came before it was put aside must not be missed.
+                if is_last && self.was_rotated() {
+                    continue;
+                }
+            }
+            if !progress && !goes_on {
                 return;
             }
             if !progress {
@@ -126,6 +151,20 @@ impl Reader {
                 }
             }
         }
+    }
+
+    /// Whether the log has gone on in another file, which is found then. This one gets no more.
+    fn was_rotated(&mut self) -> bool {
+        let found = self.query.follow.then(|| logs::open_all(&self.path).ok());
+        let Some(files) = found.flatten() else {
+            return false;
+        };
+        let own = self.log.inode().ok();
+        let is_own = |log: &Log| log.inode().ok() == own;
+        let after = files.iter().position(is_own).map_or(0, |at| at + 1);
+        self.later
+            .extend(files.into_iter().skip(after).map(Arc::new));
+        !self.later.is_empty()
     }
 
     /// Whether the container still writes to this very log.

@@ -10,6 +10,7 @@ use super::Shared;
 use super::body::ChangeQuery;
 use super::status::Answer;
 use crate::agent::{PodKey, Refusal, Request, UsageParts};
+use crate::model::space::{Measured, Space};
 use crate::observation::storage;
 use crate::report::accounts::{Accounts, AccountsReport, QuotaCharges};
 use crate::report::explain::PodExplanation;
@@ -69,24 +70,66 @@ pub(super) async fn explain(
 
 /// What a pod uses.
 pub(super) async fn usage(State(shared): State<Shared>, path: PodPath) -> Answer<Json<PodUsage>> {
-    let UsageParts {
-        mut usage,
-        directories,
-    } = shared
+    let parts = shared
         .handle
         .ask(|reply| Request::Usage(key(path), reply))
         .await?;
     // Walking directories takes time: it is done here, not by the owner.
-    tokio::task::spawn_blocking(move || {
-        for (container, (logs, scratch)) in usage.containers.iter_mut().zip(directories) {
-            container.log_bytes = storage::usage(&[&logs]).ok().map(|used| used.bytes);
-            container.scratch_bytes = storage::usage(&[&scratch]).ok().map(|used| used.bytes);
+    tokio::task::spawn_blocking(move || with_files(parts))
+        .await
+        .map(Json)
+        .map_err(|error| Refusal::internal(error.to_string()).into())
+}
+
+fn with_files(parts: UsageParts) -> PodUsage {
+    let UsageParts {
+        mut usage,
+        files,
+        logs,
+        cgroup: (path, reader),
+    } = parts;
+    let processes = || {
+        reader
+            .processes(&path)
+            .into_iter()
+            .map(|pid| pid.0)
+            .collect()
+    };
+    let mut sum = Some(Measured {
+        exact: true,
+        ..Measured::default()
+    });
+    for place in &files {
+        let used = storage::measure(place, processes).ok();
+        if !place.in_memory {
+            sum = sum.zip(used).map(|(sum, used)| sum.plus(used));
         }
-        usage
-    })
-    .await
-    .map(Json)
-    .map_err(|error| Refusal::internal(error.to_string()).into())
+        let Some(used) = used else { continue };
+        match &place.space {
+            Space::Volume(name) => drop(usage.disk.volumes.insert(name.clone(), used.bytes)),
+            Space::Container(name) => {
+                let containers = usage.containers.iter_mut().zip(&logs);
+                let own = containers.into_iter().find(|(it, _)| it.name == *name);
+                let Some((container, logs)) = own else {
+                    continue;
+                };
+                container.log_bytes = storage::usage(&[logs]).ok().map(|used| used.bytes);
+                let scratch = container
+                    .log_bytes
+                    .map(|logs| used.bytes.saturating_sub(logs));
+                container.scratch_bytes = scratch;
+            }
+            Space::Pod => {}
+        }
+    }
+    if let Some(sum) = sum {
+        usage.disk.bytes = Some(sum.bytes);
+        usage.disk.inodes = Some(sum.inodes);
+        usage.disk.deleted_bytes = sum.deleted;
+        usage.disk.exact = sum.exact;
+        usage.disk.hidden = sum.hidden;
+    }
+    usage
 }
 
 /// Whether the accounts are true.

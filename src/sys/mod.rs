@@ -5,5 +5,8 @@
 
 pub mod clone;
 pub mod exec;
+pub mod ioprio;
 pub mod process;
+pub mod project;
+pub mod quota;
 pub mod readable;

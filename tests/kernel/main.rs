@@ -59,6 +59,7 @@ const TOPICS: &[&[Test]] = &[
     conformance::scripted::TESTS,
     node::command_line::TESTS,
     node::policies::TESTS,
+    node::storage::TESTS,
 ];
 
 /// What a test returns. It may panic as well; both are failures with a text.

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use allotd::model::PodUid;
 use allotd::observation::storage::usage;
+use allotd::runtime::record::LogBounds;
 use allotd::runtime::{
     AttemptId, AttemptState, ContainerId, ContainerSpec, Exit, ExitReason, Runtime,
 };
@@ -58,6 +59,10 @@ impl Node {
             working_dir: None,
             cgroup: Some(Path::new(TOP).join("pod1/app")),
             oom_score_adj: 500,
+            volumes: Vec::new(),
+            mounts: Vec::new(),
+            projects: Vec::new(),
+            log: LogBounds::default(),
         })
     }
 

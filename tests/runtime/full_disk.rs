@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::process::Command;
 
-use allotd::runtime::record::{Exit, Spec};
+use allotd::runtime::record::{Exit, LogBounds, Spec};
 
 use crate::support::Node;
 
@@ -43,6 +43,9 @@ fn run_on_small_disk(script: &str) -> Option<(Exit, String)> {
         cgroup: None,
         shim_cgroup: None,
         oom_score_adj: 0,
+        log_bounds: LogBounds::default(),
+        mounts: Vec::new(),
+        heeds_quota: false,
         log: at("log"),
     };
     let spec_file = node.temp.path().join("spec.json");

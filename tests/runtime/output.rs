@@ -46,7 +46,9 @@ fn much_output_arrives_whole() {
     let started = Instant::now();
     let script = "i=0; while [ $i -lt 40 ]; do head -c 10000 /dev/zero | tr '\\0' '\\n' >&2; \
                   head -c 1000000 /dev/zero; i=$((i+1)); done";
-    node.start(&Node::spec(&[script]));
+    let mut spec = Node::spec(&[script]);
+    spec.log.size = 1 << 30;
+    node.start(&spec);
     let mut most = 0;
     loop {
         for shim in node.shims() {

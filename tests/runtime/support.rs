@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use allotd::model::PodUid;
 use allotd::runtime::cri::Stream;
 use allotd::runtime::logs::Log;
+use allotd::runtime::record::LogBounds;
 use allotd::runtime::{
     AttemptId, AttemptState, ContainerId, ContainerSpec, Exit, ProcessId, Running, Runtime,
 };
@@ -45,6 +46,10 @@ impl Node {
             working_dir: None,
             cgroup: None,
             oom_score_adj: 500,
+            volumes: Vec::new(),
+            mounts: Vec::new(),
+            projects: Vec::new(),
+            log: LogBounds::default(),
         }
     }
 

@@ -66,6 +66,10 @@ impl Reader for BusyReader {
         }
         Ok(sample)
     }
+
+    fn processes(&self, path: &CgroupPath) -> Vec<Pid> {
+        self.0.processes(path)
+    }
 }
 
 impl Hierarchy for Busy {

@@ -48,6 +48,7 @@ pub fn container(name: &str, kind: ContainerKind, resources: Resources) -> Conta
         args: Vec::new(),
         env: Vec::new(),
         working_dir: None,
+        mounts: Vec::new(),
         resources,
     }
 }
@@ -65,6 +66,8 @@ pub fn pod_of(containers: Vec<Container>) -> Pod {
         annotations: BTreeMap::new(),
         init_containers,
         containers,
+        volumes: Vec::new(),
+        foreign_volumes: Vec::new(),
         resources: None,
         overhead: ResourceList::default(),
         restart_policy: RestartPolicy::Always,

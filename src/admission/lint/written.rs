@@ -12,7 +12,7 @@ pub fn written(pod: &Pod) -> Vec<Finding> {
             key.starts_with(annotation::DOMAIN) && !annotation::KNOWN.contains(&key.as_str())
         })
         .map(|key| {
-            let known = annotation::KNOWN.join(" and ");
+            let known = annotation::KNOWN.join(", ");
             let field = format!("metadata.annotations[{key}]");
             let key = tame(key, 256);
             let message = format!("annotation {key} is not known: {known} are");

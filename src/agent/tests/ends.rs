@@ -6,7 +6,10 @@ use serde_json::json;
 
 use super::bench::{Bench, one, runs};
 use crate::cgroup::Pid;
+use crate::model::lifecycle::PodPhase;
 use crate::observation::kmsg::Reports;
+use crate::observation::oom::OomRise;
+use crate::report::oom::OomLimit;
 use crate::units::Bytes;
 
 #[test]
@@ -32,6 +35,26 @@ fn a_pod_that_had_its_time_is_over() {
     assert_eq!(bench.entry(&key).phase().to_string(), "Failed");
 }
 
+/// A group kill is counted process by process, and looks come in between.
+#[test]
+fn every_process_of_a_group_kill_is_one_of_a_group() {
+    let mut bench = Bench::new();
+    let (key, _) = bench.run("web", &one("Always"));
+    for (killed, groups) in [(1, 0), (2, 1), (2, 0)] {
+        let rise = OomRise {
+            oom: 0,
+            killed,
+            groups,
+        };
+        bench
+            .agent()
+            .keep_kills(&key, "c", rise, &OomLimit::default());
+    }
+    let kills = bench.agent().kills.list(None, None);
+    assert_eq!(kills.len(), 5);
+    assert!(kills.iter().all(|kill| kill.group), "{kills:?}");
+}
+
 #[test]
 fn an_evicted_pod_ends_within_the_time_it_is_left_and_does_not_start_again() {
     let mut bench = Bench::new();
@@ -45,9 +68,10 @@ fn an_evicted_pod_ends_within_the_time_it_is_left_and_does_not_start_again() {
     assert!(agent.evict(&key, "The node was low on resource: memory.", 1));
     assert!(!agent.evict(&key, "again", 1), "once");
     bench.crash();
-    bench.until("its end", |agent| !agent.pods.get(&key).unwrap().placed);
+    bench.until("its end", |agent| {
+        agent.pods.get(&key).unwrap().phase() == PodPhase::Failed
+    });
     let entry = bench.entry(&key);
-    assert_eq!(entry.phase().to_string(), "Failed");
     assert_eq!(
         entry.record.ended,
         Some((

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use rustix::io::Errno;
 
 use super::dir::Dir;
-use crate::cgroup::{CgroupPath, KernelError, Reader, Sample, parse};
+use crate::cgroup::{CgroupPath, KernelError, Pid, Reader, Sample, parse};
 use crate::units::HugePageSize;
 
 /// The open top cgroup.
@@ -28,6 +28,32 @@ impl Reader for OpenTop {
                 let shown = self.shown.join(path.as_str()).join(file);
                 Err(KernelError::new("read", shown.display().to_string(), errno))
             }
+        }
+    }
+
+    fn processes(&self, path: &CgroupPath) -> Vec<Pid> {
+        let mut pids = Vec::new();
+        if let Ok(dir) = self.top.below(path.as_str()) {
+            gather(&dir, 0, &mut pids);
+        }
+        pids
+    }
+}
+
+/// Cgroups nested deeper than this are not looked for.
+const MAX_DEPTH: usize = 32;
+
+fn gather(dir: &Dir, depth: usize, pids: &mut Vec<Pid>) {
+    // A threaded cgroup does not show its processes; those above it do.
+    if let Ok(text) = dir.read_records("cgroup.procs") {
+        pids.extend(parse::processes(&text));
+    }
+    if depth == MAX_DEPTH {
+        return;
+    }
+    for name in dir.children().unwrap_or_default() {
+        if let Ok(child) = dir.child(&name) {
+            gather(&child, depth + 1, pids);
         }
     }
 }

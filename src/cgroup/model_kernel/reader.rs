@@ -6,16 +6,21 @@ use std::collections::BTreeMap;
 
 use super::{Charged, ModelKernel};
 use crate::cgroup::sample::{Cpu, Memory, Pids, Sample};
-use crate::cgroup::{CgroupPath, Controller, KernelError, Reader};
+use crate::cgroup::{CgroupPath, Controller, KernelError, Pid, Reader};
 use crate::units::Bytes;
 
 /// What every cgroup showed at one moment.
 #[derive(Debug)]
-pub(super) struct Snapshot(BTreeMap<CgroupPath, Sample>);
+pub(super) struct Snapshot(BTreeMap<CgroupPath, (Sample, Vec<Pid>)>);
 
 impl Reader for Snapshot {
     fn sample(&self, path: &CgroupPath) -> Result<Option<Sample>, KernelError> {
-        Ok(self.0.get(path).cloned())
+        Ok(self.0.get(path).map(|(sample, _)| sample.clone()))
+    }
+
+    fn processes(&self, path: &CgroupPath) -> Vec<Pid> {
+        let within = self.0.iter().filter(|(at, _)| at.is_within(path));
+        within.flat_map(|(_, (_, pids))| pids).copied().collect()
     }
 }
 
@@ -24,7 +29,7 @@ impl ModelKernel {
         let paths = self.cgroups.keys();
         Snapshot(
             paths
-                .map(|path| (path.clone(), self.sample(path)))
+                .map(|path| (path.clone(), (self.sample(path), self.occupants(path))))
                 .collect(),
         )
     }

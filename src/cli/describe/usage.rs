@@ -37,6 +37,30 @@ pub fn write(page: &mut Page, usage: &PodUsage) {
             container.oom_kills,
         );
     }
+    let disk = &usage.disk;
+    let how = match (disk.exact, disk.hidden) {
+        (true, _) => "counted by the file system",
+        (false, false) => "walked",
+        (false, true) => "walked as far as is ever walked: a lower bound",
+    };
+    if let (Some(used), Some(inodes)) = (disk.bytes, disk.inodes) {
+        let files = if inodes == 1 { "file" } else { "files" };
+        let deleted = match disk.deleted_bytes {
+            0 => String::new(),
+            held => format!("; {} in deleted files that are open", bytes(Some(held))),
+        };
+        let used = bytes(Some(used));
+        page.texts(
+            1,
+            &[
+                "Disk:",
+                &format!("{used} in {inodes} {files}, {how}{deleted}"),
+            ],
+        );
+    }
+    for (volume, used) in &disk.volumes {
+        page.texts(1, &[&format!("Volume {volume}:"), &bytes(Some(*used))]);
+    }
 }
 
 fn row(page: &mut Page, name: &str, usage: &CgroupUsage, disk: [Option<u64>; 2], kills: u64) {
@@ -86,7 +110,7 @@ fn seconds(micros: Option<u64>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::report::ContainerUsage;
+    use crate::report::{ContainerUsage, DiskUsage};
 
     #[test]
     fn what_is_not_known_is_not_zero() {
@@ -106,11 +130,23 @@ mod tests {
         let usage = PodUsage {
             pod: CgroupUsage::default(),
             containers: vec![container],
+            disk: DiskUsage {
+                bytes: Some(8192),
+                inodes: Some(3),
+                deleted_bytes: 1,
+                volumes: [("cache".to_owned(), 4096)].into(),
+                ..DiskUsage::default()
+            },
         };
         let mut page = Page::description();
         write(&mut page, &usage);
         let text = page.to_string();
-        let last: Vec<_> = text.lines().last().unwrap().split_whitespace().collect();
+        let mut lines = text.lines().rev();
+        let line: Vec<_> = lines.next().unwrap().split_whitespace().collect();
+        assert_eq!(line, ["Volume", "cache:", "4Ki"], "{text}");
+        let disk = lines.next().unwrap().trim();
+        assert!(disk.ends_with("8Ki in 3 files, walked; 1Ki in deleted files that are open"));
+        let last: Vec<_> = lines.next().unwrap().split_whitespace().collect();
         assert_eq!(
             last,
             [

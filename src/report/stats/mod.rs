@@ -16,6 +16,7 @@ use jiff::Timestamp;
 
 use super::Tallies;
 use crate::cgroup::{CgroupPath, Reader, Sample};
+use crate::model::space::Place;
 use crate::units::{Bytes, CpuMax};
 
 /// All that the owner tells of: which cgroups there are, and a way to read them.
@@ -54,6 +55,8 @@ pub struct PodPlace {
     pub path: CgroupPath,
     /// What it may use.
     pub bounds: Bounds,
+    /// Where its files are.
+    pub files: Vec<Place>,
     /// Its containers as they start.
     pub containers: Vec<ContainerPlace>,
 }
@@ -71,8 +74,8 @@ pub struct ContainerPlace {
     pub bounds: Bounds,
     /// Processes that OOM kills took, over all restarts.
     pub oom_kills: u64,
-    /// The directories of its logs and its scratch files.
-    pub directories: Option<[PathBuf; 2]>,
+    /// The directory of its logs.
+    pub logs: Option<PathBuf>,
 }
 
 /// What a cgroup may use, as it was put into effect. Absent is no bound, or not ours to say.

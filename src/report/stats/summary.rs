@@ -1,7 +1,7 @@
 //! The kubelet's `/stats/summary`: the same names, as far as the figures exist.
 //!
 //! Pressure totals are µs, as the kernel counts them. There is no network, because processes share the
-//! node's, and no volumes.
+//! node's.
 
 use std::collections::BTreeMap;
 
@@ -10,6 +10,7 @@ use serde_json::{Map, Value, json};
 
 use super::{Bounds, ContainerPlace, Figures, PodPlace, Readings};
 use crate::cgroup::parse::{Pressure, Stall};
+use crate::model::space::{Measured, Space};
 use crate::units::Bytes;
 
 /// Disk used by files (bytes and their number).
@@ -43,8 +44,45 @@ pub struct Disk {
     pub time: Timestamp,
     /// The file system; absent where it cannot be asked.
     pub file_system: Option<FileSystem>,
-    /// Logs and scratch files by uid of the pod and name of the container.
-    pub containers: BTreeMap<(String, String), [Option<DiskUse>; 2]>,
+    /// The parts of pods' files by the pod's uid; what could not be measured is absent.
+    pub spaces: BTreeMap<(String, Space), Measured>,
+    /// What of a container's part its logs take, by the pod's uid and its name.
+    pub logs: BTreeMap<(String, String), DiskUse>,
+}
+
+impl Disk {
+    /// Logs and scratch files of a container.
+    pub fn of_container(&self, uid: &str, container: &str) -> [Option<DiskUse>; 2] {
+        let space = Space::Container(container.to_owned());
+        let all = self.spaces.get(&(uid.to_owned(), space));
+        let logs = self.logs.get(&(uid.to_owned(), container.to_owned()));
+        let scratch = all.zip(logs).map(|(all, logs)| DiskUse {
+            bytes: all.bytes.saturating_sub(logs.bytes),
+            inodes: all.inodes.saturating_sub(logs.inodes),
+        });
+        [logs.copied(), scratch]
+    }
+
+    /// All of a pod's files on disk; absent as soon as a part could not be measured.
+    pub fn of_pod(&self, pod: &PodPlace) -> Option<DiskUse> {
+        let on_disk = pod.files.iter().filter(|place| !place.in_memory);
+        let used = on_disk.map(|place| self.of_space(pod, &place.space));
+        used.reduce(|sum, part| {
+            let (sum, part) = sum.zip(part)?;
+            Some(DiskUse {
+                bytes: sum.bytes.saturating_add(part.bytes),
+                inodes: sum.inodes.saturating_add(part.inodes),
+            })
+        })?
+    }
+
+    fn of_space(&self, pod: &PodPlace, space: &Space) -> Option<DiskUse> {
+        let measured = self.spaces.get(&(pod.uid.clone(), space.clone()))?;
+        Some(DiskUse {
+            bytes: measured.bytes,
+            inodes: measured.inodes,
+        })
+    }
 }
 
 /// The summary; `disk` is left out where only CPU and memory are asked for.
@@ -89,13 +127,27 @@ fn of_pod(readings: &Readings, pod: &PodPlace, figures: Figures<'_>, disk: Optio
     put(&mut answer, "containers", Some(containers.collect()));
     of_cgroup(&mut answer, figures, &pod.bounds);
     if let Some(disk) = disk {
-        let own = |container: &ContainerPlace| used(disk, pod, container);
-        let all = pod.containers.iter().filter_map(own).flatten().flatten();
-        let sum = all.fold(DiskUse::default(), |sum, one| DiskUse {
-            bytes: sum.bytes.saturating_add(one.bytes),
-            inodes: sum.inodes.saturating_add(one.inodes),
+        put(
+            &mut answer,
+            "ephemeral-storage",
+            part(disk, disk.of_pod(pod)),
+        );
+        let volumes = pod.files.iter().filter_map(|place| {
+            let Space::Volume(name) = &place.space else {
+                return None;
+            };
+            let mut volume = part(disk, disk.of_space(pod, &place.space))?;
+            let fields = volume.as_object_mut()?;
+            fields.insert("name".to_owned(), json!(name));
+            if place.in_memory {
+                // The file system told of is that of the disk.
+                for field in ["availableBytes", "capacityBytes", "inodes", "inodesFree"] {
+                    fields.remove(field);
+                }
+            }
+            Some(volume)
         });
-        put(&mut answer, "ephemeral-storage", part(disk, Some(sum)));
+        put(&mut answer, "volume", Some(volumes.collect()));
         let count = readings
             .containers(pod)
             .map(|(_, figures)| figures.now.sample.pids.processes)
@@ -117,18 +169,12 @@ fn of_container(
         ("startTime", container.started.map(|time| json!(time))),
     ]);
     of_cgroup(&mut answer, figures, &container.bounds);
-    if let Some(disk) = disk
-        && let Some([logs, scratch]) = used(disk, pod, container)
-    {
+    if let Some(disk) = disk {
+        let [logs, scratch] = disk.of_container(&pod.uid, &container.name);
         put(&mut answer, "rootfs", part(disk, scratch));
         put(&mut answer, "logs", part(disk, logs));
     }
     Value::Object(answer)
-}
-
-fn used(disk: &Disk, pod: &PodPlace, container: &ContainerPlace) -> Option<[Option<DiskUse>; 2]> {
-    let key = (pod.uid.clone(), container.name.clone());
-    disk.containers.get(&key).copied()
 }
 
 /// CPU, memory, swap and I/O of a cgroup.

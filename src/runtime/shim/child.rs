@@ -17,7 +17,7 @@ use rustix::process::WaitIdStatus;
 
 use super::copy::Copier;
 use super::log::LogFile;
-use super::{Tell, open_cgroup, pause};
+use super::{Tell, mounts, open_cgroup, pause};
 use crate::runtime::identity::ProcessId;
 use crate::runtime::record::{self, EXIT, Exit, ExitReason, Reserved, STARTED, Spec, Started};
 use crate::sys::clone::Child;
@@ -82,11 +82,16 @@ struct Running {
 
 fn start(dir: &OwnedFd, spec: &Spec) -> Result<Running, Failure> {
     let set_up = |message: String| (NOT_SET_UP, message);
-    let program = program(spec)?;
-    let log = LogFile::open(&spec.log)
+    let log = LogFile::open(&spec.log, spec.log_bounds)
         .map_err(|error| set_up(format!("cannot open {}: {error}", spec.log.display())))?;
     let cgroup = spec.cgroup.as_deref().map(open_cgroup).transpose();
     let cgroup = cgroup.map_err(set_up)?;
+    // From here on paths mean what they mean to the program.
+    mounts::show(&spec.mounts).map_err(set_up)?;
+    if spec.heeds_quota {
+        mounts::heed_quotas().map_err(set_up)?;
+    }
+    let program = program(spec)?;
     let pipe = || pipe_with(PipeFlags::CLOEXEC).map_err(|error| set_up(error.to_string()));
     let ((out_read, out_write), (err_read, err_write)) = (pipe()?, pipe()?);
     let copier = Copier::new(log, out_read, err_read).map_err(|e| set_up(e.to_string()))?;

@@ -170,6 +170,7 @@ mod tests {
     use rustix::pipe::pipe;
 
     use super::*;
+    use crate::runtime::record::LogBounds;
 
     /// Somebody holds the pipes open and keeps silent: what is in them is read, and no more awaited.
     #[test]
@@ -177,7 +178,7 @@ mod tests {
         let temp = tempfile::tempdir().unwrap();
         let path = temp.path().join("0.log");
         let ((stdout, out), (stderr, err)) = (pipe().unwrap(), pipe().unwrap());
-        let log = LogFile::open(&path).unwrap();
+        let log = LogFile::open(&path, LogBounds::default()).unwrap();
         let mut copier = Copier::new(log, stdout, stderr).unwrap();
         // More than one read takes.
         rustix::pipe::fcntl_setpipe_size(&out, 4 * BUFFER).unwrap();

@@ -10,6 +10,7 @@
 mod child;
 mod copy;
 mod log;
+mod mounts;
 
 use std::fs;
 use std::io::{self, Read, Write};

@@ -7,6 +7,7 @@ mod daemon;
 pub mod enforce;
 pub mod oom;
 pub mod policies;
+pub mod storage;
 pub mod supervisor;
 pub mod usage;
 pub mod values;

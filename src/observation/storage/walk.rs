@@ -1,4 +1,4 @@
-//! How much disk a pod uses: the blocks below its directories and of files it deleted but holds open.
+//! Walks: the blocks below directories and of files that were deleted but are held open.
 //!
 //! A container writes in these trees while they are walked, and may replace a directory by a symlink
 //! or mount something there: nothing outside is ever read, no mount is entered, and the work is
@@ -30,10 +30,10 @@ pub struct Usage {
     pub bytes: u64,
     /// Files, directories and all others.
     pub inodes: u64,
-    /// Whether there is more: deeper than [`MAX_DEPTH`], more than [`MAX_INODES`], or unreadable.
-    /// `bytes` is a lower bound then, and a container that hides files this way should be treated as
-    /// being over its limit.
+    /// Whether something could not be read, so that `bytes` is a lower bound.
     pub partial: bool,
+    /// Whether there is more, deeper than [`MAX_DEPTH`] or beyond [`MAX_INODES`]: a lower bound again.
+    pub hidden: bool,
 }
 
 /// The disk used by the directories `roots` and all below, each file counted once. A root that is not
@@ -42,7 +42,21 @@ pub struct Usage {
 /// # Errors
 /// A root that cannot be opened.
 pub fn usage(roots: &[&Path]) -> io::Result<Usage> {
+    usage_beside(roots, &[])
+}
+
+/// The same without the directories `others` and all below.
+///
+/// # Errors
+/// As [`usage`].
+pub fn usage_beside(roots: &[&Path], others: &[&Path]) -> io::Result<Usage> {
     let mut walk = Walk::default();
+    for other in others {
+        // One that is not there is in nobody's way.
+        if let Ok(stat) = statat(CWD, *other, AtFlags::SYMLINK_NOFOLLOW) {
+            walk.others.insert((stat.st_dev, stat.st_ino));
+        }
+    }
     for root in roots {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         match openat(CWD, *root, flags, Mode::empty()) {
@@ -59,6 +73,8 @@ struct Walk {
     usage: Usage,
     /// Device and inode of the files seen that have several names.
     linked: HashSet<(u64, u64)>,
+    /// Device and inode of directories that are passed over.
+    others: HashSet<(u64, u64)>,
 }
 
 impl Walk {
@@ -80,7 +96,7 @@ impl Walk {
                 continue;
             }
             if self.usage.inodes >= MAX_INODES {
-                self.usage.partial = true;
+                self.usage.hidden = true;
                 return Ok(());
             }
             let dir = dir.fd()?;
@@ -93,7 +109,8 @@ impl Walk {
                     continue;
                 }
             };
-            if entry_stat.st_dev != stat.st_dev {
+            let identity = (entry_stat.st_dev, entry_stat.st_ino);
+            if entry_stat.st_dev != stat.st_dev || self.others.contains(&identity) {
                 continue;
             }
             let is_dir = FileType::from_raw_mode(entry_stat.st_mode) == FileType::Directory;
@@ -103,7 +120,7 @@ impl Walk {
                 Err(Errno::XDEV) => continue,
                 Ok(None) | Err(Errno::NOENT | Errno::LOOP | Errno::NOTDIR) => {}
                 Err(_) => self.usage.partial = true,
-                Ok(Some(_)) if open.len() > MAX_DEPTH => self.usage.partial = true,
+                Ok(Some(_)) if open.len() > MAX_DEPTH => self.usage.hidden = true,
                 Ok(Some(inner)) => open.push(Dir::new(inner)?),
             }
             self.count(&entry_stat);
@@ -133,8 +150,9 @@ fn enter(dir: impl AsFd, name: &std::ffi::CStr) -> Result<Option<OwnedFd>, Errno
 }
 
 /// The disk held by files below `roots` that have no name any more but are open in one of `pids`;
-/// each file counts once. `roots` are absolute and hold no symlink, as `/proc` shows paths.
-pub fn deleted_open(pids: &[i32], roots: &[&Path]) -> Usage {
+/// each file counts once, and those below `others` do not. All paths are absolute and hold no symlink, as
+/// `/proc` shows paths.
+pub fn deleted_open(pids: &[i32], roots: &[&Path], others: &[&Path]) -> Usage {
     let mut usage = Usage::default();
     let mut seen = HashSet::new();
     for pid in pids {
@@ -149,6 +167,7 @@ pub fn deleted_open(pids: &[i32], roots: &[&Path]) -> Usage {
                     .to_str()
                     .is_some_and(|name| name.ends_with(" (deleted)"))
                     && roots.iter().any(|root| target.starts_with(root))
+                    && !others.iter().any(|other| target.starts_with(other))
             });
             if !ours {
                 continue;
@@ -187,7 +206,7 @@ mod tests {
 
     fn used(root: &Path) -> u64 {
         let usage = usage(&[root]).unwrap();
-        assert!(!usage.partial, "{usage:?}");
+        assert!(!usage.partial && !usage.hidden, "{usage:?}");
         usage.bytes
     }
 
@@ -239,7 +258,7 @@ mod tests {
         file(&temp.path().join(path(MAX_DEPTH)).join("file"), MIB);
         assert!(used(temp.path()) > MIB);
         fs::create_dir_all(temp.path().join(path(MAX_DEPTH + 1))).unwrap();
-        assert!(usage(&[temp.path()]).unwrap().partial);
+        assert!(usage(&[temp.path()]).unwrap().hidden);
     }
 
     /// A directory that becomes a symlink between two looks leads nowhere.
@@ -278,18 +297,18 @@ mod tests {
             fs::File::open(&path).unwrap(),
             fs::File::open(&path).unwrap(),
         ];
-        assert_eq!(deleted_open(&[me], &[&root]), Usage::default());
+        assert_eq!(deleted_open(&[me], &[&root], &[]), Usage::default());
         fs::remove_file(&path).unwrap();
         assert!(used(&root) < MIB);
         // Two descriptors, and the process named twice: one file.
-        let held = deleted_open(&[me, me, i32::MAX], &[&root]);
+        let held = deleted_open(&[me, me, i32::MAX], &[&root], &[]);
         assert!(held.bytes >= 4 * MIB && held.bytes < 5 * MIB, "{held:?}");
         assert_eq!(held.inodes, 1);
         assert_eq!(
-            deleted_open(&[me], &[&root.join("other")]),
+            deleted_open(&[me], &[&root.join("other")], &[]),
             Usage::default()
         );
         drop(open);
-        assert_eq!(deleted_open(&[me], &[&root]), Usage::default());
+        assert_eq!(deleted_open(&[me], &[&root], &[]), Usage::default());
     }
 }
