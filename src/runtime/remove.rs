@@ -195,6 +195,7 @@ mod tests {
         assert!(outside.path().join("canary").exists());
     }
 
+    /// Report kubernetes#104980.
     #[test]
     fn a_symlink_in_place_of_the_tree_is_not_followed() {
         let base = tempfile::tempdir().unwrap();

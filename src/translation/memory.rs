@@ -1,7 +1,8 @@
 //! `memory.max` from limits, `memory.min` or `memory.low` from requests, swap and OOM grouping.
 //!
 //! Decides how much of a request is protected and at which level. It must never let protection reach
-//! the limit beside it, and never write `memory.high`: a request is a floor, not a ceiling.
+//! the limit beside it, and never write `memory.high`: a request is a floor, not a ceiling
+//! (openjdk/jdk#381).
 
 use super::note::Draft;
 use super::unbounded;

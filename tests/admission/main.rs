@@ -14,6 +14,7 @@ mod fit;
 mod properties;
 mod resources;
 mod rules;
+mod volumes;
 mod warnings;
 
 use allotd::admission::{Situation, Verdict, admit, readmit};

@@ -2,6 +2,7 @@
 
 mod accounts;
 mod bench;
+mod cases;
 mod definitions;
 mod durable;
 mod ends;

@@ -261,7 +261,7 @@ mod tests {
         assert!(usage(&[temp.path()]).unwrap().hidden);
     }
 
-    /// A directory that becomes a symlink between two looks leads nowhere.
+    /// A directory that becomes a symlink between two looks leads nowhere (kubernetes#104980).
     #[test]
     fn a_directory_swapped_for_a_link_leads_nowhere() {
         let temp = tempfile::tempdir().unwrap();

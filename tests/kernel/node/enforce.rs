@@ -136,6 +136,7 @@ fn huge_pages_end_at_the_limit_without_a_signal() -> Outcome {
     Ok(())
 }
 
+/// Report buildbuddy#9138: refused forks are told.
 fn a_fork_bomb_stops_at_the_pods_bound() -> Outcome {
     let _daemon = Daemon::start_with("podPidsLimit: 32")?;
     let pod = create(&pod(

@@ -149,6 +149,7 @@ fn time_until_a_kill_is_told() -> Anything<SignedDuration> {
     Ok(after)
 }
 
+/// Report containerd#12133: whose limit it was.
 fn a_kill_at_the_pods_limit_is_the_pods() -> Outcome {
     let _daemon = Daemon::start()?;
     create(&pod(
@@ -175,6 +176,8 @@ fn a_kill_at_the_pods_limit_is_the_pods() -> Outcome {
     })
 }
 
+/// Report kubernetes#100483, and that of workloads which outlive the loss of a process
+/// (tech.preferred.jp, kubernetes-single-process-oom-kill).
 fn a_child_dies_and_its_parent_lives() -> Outcome {
     let _daemon = Daemon::start()?;
     let mut wanted = pod(

@@ -1,0 +1,59 @@
+//! Reports of users of other agents, each with the behaviour that we owe.
+
+use serde_json::json;
+
+use super::bench::{Bench, one, runs};
+use crate::agent::request::PodKey;
+use crate::cgroup::Pid;
+use crate::units::Bytes;
+
+/// cadvisor#3015 (a counter that starts at 0 with each new container), moby#18470 (a watcher that ends with
+/// its first event) and kubernetes#100483 (a child dies and nobody says so): kill after kill is counted,
+/// across a crash of the agent and to the last one before the cgroup goes, under one name.
+#[test]
+fn kills_are_counted_for_the_life_of_the_pod() {
+    let mut bench = Bench::new();
+    let mut spec = one("Never");
+    spec["containers"][0]["resources"] = json!({"limits": {"memory": "64Mi", "cpu": "1"}});
+    spec["terminationGracePeriodSeconds"] = json!(0);
+    let main = bench.next_process();
+    let pod = json!({"spec": spec, "metadata": {
+        "name": "web",
+        "namespace": "default",
+        "annotations": {"allotd.dev/oom-policy": "process"},
+    }});
+    let pod = serde_json::from_value(pod).unwrap();
+    bench.agent().create_pod(Box::new(pod), false).unwrap();
+    let key = PodKey::new("default", "web");
+    bench.until("it to run", |agent| runs(agent, &key, "c"));
+    bench.put_in(&key, "c", main);
+    let path = bench.path(&key, "c");
+    let kill_one = |bench: &mut Bench, number: i32| {
+        let child = Pid(i32::MAX - number);
+        bench.kernel.with(|kernel| {
+            kernel.spawn_in(&path, child).unwrap();
+            kernel.grow(child, Bytes(100 << 20));
+            assert!(!kernel.is_alive(child));
+        });
+    };
+    for number in 1..=50 {
+        kill_one(&mut bench, number);
+        bench.agent().look_for_oom(&key);
+        if number % 20 == 0 {
+            bench.crash();
+        }
+        let record = bench.entry(&key).record.containers["c"].clone();
+        assert_eq!(record.oom_kills, u64::try_from(number).unwrap());
+        assert_eq!(record.attempt, 0, "the main process lives");
+    }
+    assert!(bench.kernel.with(|kernel| kernel.is_alive(Pid(main))));
+    assert_eq!(bench.agent().kills.list(None, None).len(), 50);
+    // The last one, which nobody has seen when the pod is deleted.
+    kill_one(&mut bench, 51);
+    bench
+        .agent()
+        .delete_pod(&key, Some(0), None, false)
+        .unwrap();
+    bench.until("the pod to go", |agent| agent.pods.get(&key).is_none());
+    assert_eq!(bench.agent().kills.list(None, None).len(), 51);
+}
