@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 
 use crate::report::oom::{OomKill, OomLog};
 use crate::store::{Change, Entry, Expect};
@@ -17,16 +17,17 @@ const KEPT: usize = 1000;
 /// At the most so many kills of the log wait for their count.
 const WITNESSES: usize = 1000;
 
+/// A kill in the log and its record are this far apart at the most.
+const NEAR: SignedDuration = SignedDuration::from_secs(5);
+
 /// The directory of the records in the store.
 pub(super) const DIRECTORY: &str = "oom/";
 
-/// A kill as the log tells it, of a container that is known.
+/// A kill as the log tells it.
 #[derive(Clone, Debug)]
 pub(super) struct Witness {
-    /// The pod's uid.
-    pub uid: String,
-    /// The container.
-    pub container: String,
+    /// The pod's uid and the container, if the log says so.
+    pub victim: Option<(String, String)>,
     /// When the process was killed.
     pub time: Timestamp,
     /// The process, and the thread that the log names.
@@ -113,18 +114,46 @@ impl Kills {
                 .collect();
             for kill in nameless {
                 let its = |witness: &Witness| {
-                    witness.uid == kill.uid && witness.container == kill.container
+                    let victim = witness.victim.as_ref();
+                    victim.is_some_and(|(uid, name)| *uid == kill.uid && *name == kill.container)
                 };
                 if let Some(at) = self.witnesses.iter().position(its) {
                     let witness = self.witnesses.remove(at);
                     self.put(named(&kill, witness));
                 }
             }
+            self.infer();
         }
         let named = self.kept.values().filter_map(|kill| kill.log.as_ref());
         self.named = self.named.max(named.map(|log| log.sequence).max());
         self.witnesses
             .retain(|witness| witness.time >= forget_before);
+    }
+
+    /// Gives the kills of which the log does not say whose they were to the one container that has lost
+    /// processes without a name at that time; to nobody if there are several.
+    fn infer(&mut self) {
+        while let Some(at) = self.witnesses.iter().position(|it| it.victim.is_none()) {
+            let Some(witness) = self.witnesses.get(at) else {
+                return;
+            };
+            let near = |kill: &&Arc<OomKill>| {
+                let apart = kill.time.duration_since(witness.time).abs();
+                kill.log.is_none() && kill.boot_id == self.boot_id && apart <= NEAR
+            };
+            let candidates: Vec<_> = self.kept.values().filter(near).cloned().collect();
+            let Some(first) = candidates.first() else {
+                return;
+            };
+            let is_same =
+                |kill: &Arc<OomKill>| kill.uid == first.uid && kill.container == first.container;
+            if !candidates.iter().all(is_same) {
+                return;
+            }
+            let mut witness = self.witnesses.remove(at);
+            witness.log.inferred = true;
+            self.put(named(first, witness));
+        }
     }
 
     /// Changes the latest records of a container, as long as `change` says so.
@@ -234,8 +263,7 @@ mod tests {
 
     fn witness(container: &str, pid: i32, sequence: u64) -> Witness {
         Witness {
-            uid: "u".to_owned(),
-            container: container.to_owned(),
+            victim: Some(("u".to_owned(), container.to_owned())),
             time: at(99),
             pids: [pid, pid],
             log: OomLog {
@@ -313,6 +341,32 @@ mod tests {
         kills.hear(witness("a", 9, 3));
         kills.name(at(0));
         assert_eq!(pids(&kills), [Some(7), Some(8), Some(9)]);
+    }
+
+    /// Beyond ten kills in five seconds the kernel does not say whose a process was.
+    #[test]
+    fn a_kill_of_nobody_known_is_that_of_the_only_one_it_can_be() {
+        let unknown = |pid| Witness {
+            victim: None,
+            ..witness("", pid, u64::from(pid.unsigned_abs()))
+        };
+        let mut kills = Kills::restore(&[], "b");
+        kills.add(kill("a"));
+        kills.add(kill("a"));
+        for pid in [7, 8, 9] {
+            kills.hear(unknown(pid));
+        }
+        kills.name(at(0));
+        assert_eq!(pids(&kills), [Some(7), Some(8)]);
+        let list = kills.list(None, None);
+        assert!(list.iter().all(|kill| kill.log.as_ref().unwrap().inferred));
+        // Two that it may be: nobody is named.
+        let mut kills = Kills::restore(&[], "b");
+        kills.add(kill("a"));
+        kills.add(kill("b"));
+        kills.hear(unknown(7));
+        kills.name(at(0));
+        assert_eq!(pids(&kills), [None, None]);
     }
 
     #[test]

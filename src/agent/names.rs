@@ -40,21 +40,24 @@ impl Agent {
     }
 
     fn hear_of_kill(&mut self, kill: &Kill) {
-        let Some((key, container)) = self.container_of(kill) else {
-            return;
-        };
-        let Some(uid) = self.pods.get(&key).map(|entry| entry.uid().to_string()) else {
-            return;
-        };
         let (sizes, cause) = (&kill.sizes, &kill.cause);
+        let found = self.container_of(kill);
+        // A process of somebody else, and the log says so.
+        let is_foreign = cause.task_memcg.is_some() || cause.group.is_some();
+        if found.is_none() && is_foreign {
+            return;
+        }
+        let victim = found.as_ref().and_then(|(key, container)| {
+            let uid = self.pods.get(key)?.uid().to_string();
+            Some((uid, container.clone()))
+        });
         let constraint = cause.constraint.and_then(|constraint| {
             let text = serde_json::to_value(constraint).ok()?;
             Some(text.as_str()?.to_owned())
         });
         let pid = kill.process.unwrap_or(kill.pid);
         self.kills.hear(Witness {
-            uid,
-            container,
+            victim,
             time: wall_time(kill.micros),
             pids: [pid, kill.pid],
             limit: cause.limit_bytes,
@@ -78,9 +81,12 @@ impl Agent {
                 asked_by: cause.asked_by.clone(),
                 gfp_mask: cause.gfp_mask.clone(),
                 order: cause.order,
+                inferred: false,
             },
         });
-        self.look_for_oom(&key);
+        if let Some((key, _)) = found {
+            self.look_for_oom(&key);
+        }
     }
 
     /// The container of a victim: by the path of its cgroup, or where a report was cut short by the id of

@@ -82,7 +82,10 @@ pub fn page(kills: &[OomKill], namespaces: bool, now: jiff::Timestamp) -> Page {
 fn cells(kill: &OomKill, now: jiff::Timestamp) -> [String; 8] {
     let unknown = || "<unknown>".to_owned();
     let log = kill.log.as_ref();
-    let process = log.map_or_else(unknown, |log| format!("{} ({})", log.name, log.pid));
+    let process = log.map_or_else(unknown, |log| {
+        let doubt = if log.inferred { "?" } else { "" };
+        format!("{}{doubt} ({})", log.name, log.pid)
+    });
     let rss = log.and_then(OomLog::rss_bytes);
     let main = match kill.main {
         Some(true) => "main process",

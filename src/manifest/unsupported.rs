@@ -116,7 +116,6 @@ pub(super) fn in_container(from: &Container, place: &str, is_init: bool, notes: 
         ),
         ("tty", from.tty == Some(true)),
         ("volumeDevices", is_set(from.volume_devices.as_ref())),
-        ("volumeMounts", is_set(from.volume_mounts.as_ref())),
     ];
     note(place, &fields, notes);
     for (index, variable) in from.env.iter().flatten().enumerate() {

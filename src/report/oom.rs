@@ -110,6 +110,10 @@ pub struct OomLog {
     /// It asked for 2 to this power pages.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub order: Option<i32>,
+    /// The log did not say whose process it was (the kernel leaves that out of what it reports beyond ten
+    /// kills in five seconds): this container was the only one that had lost processes without a name.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub inferred: bool,
 }
 
 impl OomLog {

@@ -15,6 +15,7 @@ use super::dir::{self, DIRECTORY};
 use super::process::{RuntimeError, attempts, join};
 use super::state;
 use super::{ContainerId, Runtime, logs};
+use crate::sys::project;
 
 /// How many names are kept at once.
 const BATCH: usize = 1024;
@@ -79,6 +80,9 @@ fn remove_tree(above: &OwnedFd, name: &str) -> io::Result<()> {
     let Some(top) = enter(above, name)? else {
         return Ok(());
     };
+    // A file system with project quotas moves nothing into a directory of another project that hands it
+    // on. Where there are none this fails, and nothing is in the way.
+    let _ = project::stop_handing_on(&top);
     let mut flat = 0u64;
     loop {
         let dirs = remove_files(&top)?;

@@ -7,7 +7,7 @@ use std::fmt::Write;
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 
-use rustix::fs::{Mode, fchmod, fstatfs};
+use rustix::fs::{AtFlags, Mode, fchmod, fstat, fstatfs, statat};
 use rustix::mount::{MountFlags, UnmountFlags, mount, unmount};
 
 use super::dir::{self, GROUP_READS, OWNER_ONLY};
@@ -184,8 +184,11 @@ fn furnish(directory: &OwnedFd, held: &Held) -> std::io::Result<()> {
     Ok(mount("tmpfs", place, "tmpfs", flags, options.as_c_str())?)
 }
 
+/// Whether a file system in memory is mounted on this very directory: the one above may be in memory too.
 fn is_memory(directory: &OwnedFd) -> std::io::Result<bool> {
-    Ok(fstatfs(directory)?.f_type == TMPFS)
+    let above = statat(directory, "..", AtFlags::SYMLINK_NOFOLLOW)?;
+    let is_mount = fstat(directory)?.st_dev != above.st_dev;
+    Ok(is_mount && fstatfs(directory)?.f_type == TMPFS)
 }
 
 /// A name for what is open: nobody can put something else in its place.

@@ -48,10 +48,29 @@ pub fn set_project(directory: impl AsFd, project: u32) -> io::Result<()> {
         project,
         ..before
     };
+    set(directory, after)
+}
+
+fn set(directory: impl AsFd, attributes: Attributes) -> io::Result<()> {
     // SAFETY: the opcode is that of a call which reads one `struct fsxattr`.
-    let set = unsafe { Setter::<SET, Attributes>::new(after) };
+    let set = unsafe { Setter::<SET, Attributes>::new(attributes) };
     // SAFETY: as above; nothing is kept after the call.
     Ok(unsafe { ioctl(directory, set) }?)
+}
+
+/// From now on what is made in a directory, or moved there, keeps the project it has.
+///
+/// # Errors
+/// As [`set_project`].
+pub fn stop_handing_on(directory: impl AsFd) -> io::Result<()> {
+    let before = attributes(&directory)?;
+    set(
+        directory,
+        Attributes {
+            flags: before.flags & !PROJINHERIT,
+            ..before
+        },
+    )
 }
 
 fn attributes(directory: impl AsFd) -> io::Result<Attributes> {

@@ -53,6 +53,7 @@ const TOPICS: &[&[Test]] = &[
     node::values::TESTS,
     node::enforce::TESTS,
     node::oom::TESTS,
+    node::oom_many::TESTS,
     node::supervisor::TESTS,
     node::crash::TESTS,
     conformance::random::TESTS,

@@ -5,6 +5,7 @@ use serde_json::json;
 use super::bench::{Bench, one, runs};
 use crate::agent::request::PodKey;
 use crate::cgroup::Pid;
+use crate::model::lifecycle::PodPhase;
 use crate::units::Bytes;
 
 /// cadvisor#3015 (a counter that starts at 0 with each new container), moby#18470 (a watcher that ends with
@@ -56,4 +57,28 @@ fn kills_are_counted_for_the_life_of_the_pod() {
         .unwrap();
     bench.until("the pod to go", |agent| agent.pods.get(&key).is_none());
     assert_eq!(bench.agent().kills.list(None, None).len(), 51);
+}
+
+/// kubernetes#93032: a file of a kind that nobody thought of, in the pod's own directory, counts too; and the
+/// neighbour without limits stays.
+#[test]
+fn whatever_a_pod_keeps_on_disk_counts_against_its_limit() {
+    let mut bench = Bench::new();
+    let mut spec = one("Always");
+    let (neighbour, _) = bench.run("neighbour", &spec);
+    spec["containers"][0]["resources"] = json!({"limits": {"ephemeral-storage": "10Mi"}});
+    let (key, _) = bench.run("web", &spec);
+    let id = bench.agent().container_id(&key, "c").unwrap();
+    let hosts = bench.agent().runtime.pod_dir(&id).join("etc-hosts");
+    std::fs::write(hosts, vec![1; 12 << 20]).unwrap();
+    bench.until("the eviction", |agent| {
+        agent.pods.get(&key).unwrap().phase() == PodPhase::Failed
+    });
+    let (reason, message) = bench.entry(&key).record.ended.clone().unwrap();
+    assert_eq!(reason, "Evicted");
+    let expected = "Pod ephemeral local storage usage exceeds the total limit of containers 10Mi. ";
+    assert!(message.starts_with(expected), "{message}");
+    let tallies = &bench.agent().tallies.evictions;
+    assert_eq!(tallies.get("ephemeralpodfs.limit"), Some(&1), "{tallies:?}");
+    assert!(!bench.entry(&neighbour).is_over());
 }

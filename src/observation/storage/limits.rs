@@ -117,10 +117,15 @@ impl Limits {
             is_full(used.bytes, limit.0).then(|| Finding::Full {
                 space: space.clone(),
                 message: format!(
-                    "{} uses {} of {} bytes: further writes get \"Disk quota exceeded\"",
+                    "{} uses {} of {} bytes: further writes get {:?}",
                     spoken(space),
                     used.bytes,
-                    limit.0
+                    limit.0,
+                    if self.in_memory.contains(space) {
+                        "No space left on device"
+                    } else {
+                        "Disk quota exceeded"
+                    }
                 ),
             })
         });

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::io;
 use std::path::Path;
 
-use rustix::fs::{CWD, Mode, OFlags, fstat, openat};
+use rustix::fs::{AtFlags, CWD, Mode, OFlags, fstat, openat, statat};
 use rustix::io::Errno;
 
 use super::walk::{deleted_open, usage_beside};
@@ -78,6 +78,11 @@ fn file_system(place: &Place) -> io::Result<Measured> {
         let Some(directory) = open(path)? else {
             continue;
         };
+        // Before its first container starts there is only the directory.
+        let above = statat(&directory, "..", AtFlags::SYMLINK_NOFOLLOW)?;
+        if fstat(&directory)?.st_dev == above.st_dev {
+            continue;
+        }
         let whole = rustix::fs::fstatvfs(&directory)?;
         let blocks = whole.f_blocks.saturating_sub(whole.f_bfree);
         let bytes = blocks.saturating_mul(whole.f_frsize);

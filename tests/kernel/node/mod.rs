@@ -6,6 +6,7 @@ pub mod crash;
 mod daemon;
 pub mod enforce;
 pub mod oom;
+pub mod oom_many;
 pub mod policies;
 pub mod storage;
 pub mod supervisor;
