@@ -14,6 +14,9 @@ impl Agent {
         Census {
             node: self.node.name.clone(),
             memory: self.facts.capacity.memory().unwrap_or(Bytes::ZERO),
+            capacity: self.node.capacity.clone(),
+            allocatable: self.node.allocatable.clone(),
+            requested: self.ledger.of_node().clone(),
             swap: self.facts.swap,
             max_pids: self.facts.max_pids,
             disk: self.config.state_dir.clone(),
@@ -74,6 +77,10 @@ impl Agent {
                 _ => None,
             },
             cpu_request: None,
+            memory_min: match node.get(InterfaceFile::MemoryMin) {
+                Some(Setting::MemoryMin(Limit::At(bytes))) => Some(bytes),
+                _ => None,
+            },
             memory: match node.get(InterfaceFile::MemoryMax) {
                 Some(Setting::MemoryMax(Limit::At(bytes))) => Some(bytes),
                 _ => None,

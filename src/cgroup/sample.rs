@@ -73,6 +73,8 @@ pub struct Memory {
     pub current: Option<Bytes>,
     /// `memory.peak`, Linux 5.19
     pub peak: Option<Bytes>,
+    /// `memory.high`, which is not ours to write: absent where it is `max`.
+    pub high: Option<Bytes>,
     /// `memory.swap.current`
     pub swap: Option<Bytes>,
     /// `anon` of `memory.stat`: what no file stands behind.
@@ -149,6 +151,7 @@ impl Sample {
         };
         let current = number("memory.current")?.map(Bytes);
         let peak = number("memory.peak")?.map(Bytes);
+        let high = number("memory.high")?.map(Bytes);
         let swap = number("memory.swap.current")?.map(Bytes);
         let tasks = (number("pids.current")?, number("pids.peak")?);
         let mut huge_pages = Vec::new();
@@ -165,6 +168,7 @@ impl Sample {
             memory: Memory {
                 current,
                 peak,
+                high,
                 swap,
                 high_events: parse::value(&events, "high"),
                 max_events: parse::value(&events, "max"),
@@ -261,6 +265,7 @@ mod tests {
         let sample = read(&[
             ("memory.current", "10485760\n"),
             ("memory.peak", "20971520\n"),
+            ("memory.high", "33554432\n"),
             ("memory.swap.current", "4096\n"),
             (
                 "memory.stat",
@@ -301,6 +306,7 @@ mod tests {
         );
         let memory = sample.memory;
         assert_eq!(memory.working_set(), Some(Bytes::mib(8)));
+        assert_eq!(memory.high, Some(Bytes::mib(32)));
         assert_eq!(memory.anon, Some(Bytes::mib(4)));
         assert_eq!(memory.file, Some(Bytes::mib(6)));
         assert_eq!((memory.faults, memory.major_faults), (Some(77), Some(7)));

@@ -11,6 +11,7 @@ pub mod pod;
 pub mod policy;
 pub mod stats;
 pub mod table;
+pub mod top;
 
 use std::collections::BTreeMap;
 

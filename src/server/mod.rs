@@ -107,6 +107,7 @@ fn router(shared: Shared, access: Access, bounds: Bounds) -> Router {
         )
         .route(&format!("{own}/diff"), get(own::diff))
         .route(&format!("{own}/oomkills"), get(own::oom_kills))
+        .route(&format!("{own}/top"), get(own::top))
         .route(&format!("{own_pod}/explain"), get(own::explain))
         .route(&format!("{own_pod}/usage"), get(own::usage))
         .route(&format!("{own_pod}/attach"), post(own::attach))

@@ -9,11 +9,14 @@ use serde_json::{Value, json};
 use super::Shared;
 use super::body::ChangeQuery;
 use super::status::Answer;
-use crate::agent::{PodKey, Refusal, Request, UsageParts};
+use crate::agent::{ObjectKey, PodKey, Refusal, Request, UsageParts};
+use crate::model::kind::{EVENT, NODE, POD};
 use crate::model::space::{Measured, Space};
 use crate::observation::storage;
+use crate::report;
 use crate::report::accounts::{Accounts, AccountsReport, QuotaCharges};
 use crate::report::explain::PodExplanation;
+use crate::report::top::{Objects, TopReport};
 use crate::report::{DiffReport, PodUsage, StatusReport};
 
 /// Namespace and name in a path.
@@ -155,6 +158,36 @@ async fn added<T: Send + 'static>(
     added
         .map(Json)
         .map_err(|error| Refusal::internal(error.to_string()).into())
+}
+
+/// What `allot top` shows: figures, bounds and marks of node, pods and containers in one moment.
+pub(super) async fn top(State(shared): State<Shared>) -> Answer<Json<TopReport>> {
+    let readings = shared.handle.readings(true).await?;
+    let disk = shared.handle.disk(&readings).await?;
+    let cache = shared.handle.cache();
+    let node = cache.get(&ObjectKey::of(NODE, "", &readings.census.node));
+    let pods: Vec<_> = readings
+        .census
+        .pods
+        .iter()
+        .filter_map(|pod| {
+            let key = ObjectKey::of(POD, &pod.namespace, &pod.name);
+            Some((pod, cache.get(&key)?))
+        })
+        .collect();
+    let (events, _) = cache.list(&EVENT.resource(), None);
+    let objects = Objects {
+        node: node.as_ref().map(|seen| &seen.object),
+        pods: pods
+            .iter()
+            .map(|(pod, seen)| {
+                let key = (pod.namespace.as_str(), pod.name.as_str());
+                (key, &seen.object)
+            })
+            .collect(),
+        events: events.iter().map(|seen| &seen.object).collect(),
+    };
+    Ok(Json(report::top::report(&readings, &disk, &objects)))
 }
 
 /// The body of an attach request.

@@ -20,4 +20,5 @@ mod policies;
 mod protobuf;
 mod refusals;
 mod server;
+mod top;
 mod watch;

@@ -22,6 +22,7 @@ use serde_json::Value;
 
 mod check;
 mod explain;
+mod top;
 
 fn dir() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden")

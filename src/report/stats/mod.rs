@@ -16,6 +16,7 @@ use jiff::Timestamp;
 
 use super::Tallies;
 use crate::cgroup::{CgroupPath, Reader, Sample};
+use crate::model::ResourceList;
 use crate::model::space::Place;
 use crate::units::{Bytes, CpuMax};
 
@@ -26,6 +27,12 @@ pub struct Census {
     pub node: String,
     /// Its memory.
     pub memory: Bytes,
+    /// All it has.
+    pub capacity: ResourceList,
+    /// What pods may ask for.
+    pub allocatable: ResourceList,
+    /// What the pods that are not over ask for.
+    pub requested: ResourceList,
     /// Its swap space.
     pub swap: Bytes,
     /// The lesser of `pid_max` and `threads-max`.
@@ -85,6 +92,8 @@ pub struct Bounds {
     pub cpu: Option<CpuMax>,
     /// The CPU request (thousandths of a CPU): `cpu.weight` would not give it back exactly.
     pub cpu_request: Option<u64>,
+    /// `memory.min`
+    pub memory_min: Option<Bytes>,
     /// `memory.max`
     pub memory: Option<Bytes>,
     /// `memory.swap.max`
@@ -137,6 +146,11 @@ impl Figures<'_> {
     /// Billionths of a CPU in use since the sample before.
     pub fn cpu_rate(&self) -> Option<rate::Rate> {
         rate::cpu(self.before?, self.now)
+    }
+
+    /// CPU time that `cpu.max` withheld in each second since the sample before (µs).
+    pub fn throttled_rate(&self) -> Option<u64> {
+        rate::throttled(self.before?, self.now)
     }
 }
 

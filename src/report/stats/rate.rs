@@ -5,6 +5,7 @@
 use std::time::Duration;
 
 use super::Timed;
+use crate::cgroup::sample::Cpu;
 
 /// How much of a CPU was in use, and over which time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,21 +19,35 @@ pub struct Rate {
 /// The CPU in use between two samples of one cgroup. `None` if a counter is absent or went back, no
 /// time passed between them, or the cgroup was made anew.
 pub fn cpu(before: &Timed, now: &Timed) -> Option<Rate> {
-    if before.sample.identity != now.sample.identity {
-        return None;
-    }
-    let window = now.at.checked_sub(before.at).filter(|w| !w.is_zero())?;
-    let used = now
-        .sample
-        .cpu
-        .usage_usec?
-        .checked_sub(before.sample.cpu.usage_usec?)?;
+    let (used, window) = growth(before, now, |cpu| cpu.usage_usec)?;
     // µs per ns is a millionth of a billionth: 10^12 times that are billionths of a CPU.
     let nano_cores = (u128::from(used) * 1_000_000_000_000) / window.as_nanos();
     Some(Rate {
         nano_cores: u64::try_from(nano_cores).ok()?,
         window,
     })
+}
+
+/// CPU time that `cpu.max` withheld in each second between two samples of one cgroup (µs). More than a
+/// second of it is possible: the kernel adds up what it withheld on each CPU.
+pub fn throttled(before: &Timed, now: &Timed) -> Option<u64> {
+    let (withheld, window) = growth(before, now, |cpu| cpu.throttled_usec)?;
+    let each_second = (u128::from(withheld) * 1_000_000_000) / window.as_nanos();
+    u64::try_from(each_second).ok()
+}
+
+/// How much a counter grew between two samples of one cgroup, and in which time.
+fn growth(
+    before: &Timed,
+    now: &Timed,
+    counter: fn(&Cpu) -> Option<u64>,
+) -> Option<(u64, Duration)> {
+    if before.sample.identity != now.sample.identity {
+        return None;
+    }
+    let window = now.at.checked_sub(before.at).filter(|w| !w.is_zero())?;
+    let grown = counter(&now.sample.cpu)?.checked_sub(counter(&before.sample.cpu)?)?;
+    Some((grown, window))
 }
 
 #[cfg(test)]
@@ -79,6 +94,27 @@ mod tests {
             &timed(second, Some(9), 2),
         );
         assert_eq!(anew, None, "a cgroup of the same name is another one");
+    }
+
+    #[test]
+    fn what_is_withheld_is_told_for_each_second() {
+        let at = |millis, withheld| {
+            let mut timed = timed(Duration::from_millis(millis), Some(0), 1);
+            timed.sample.cpu.throttled_usec = withheld;
+            timed
+        };
+        for (before, now, expected) in [
+            ((0, Some(0)), (2000, Some(500_000)), Some(250_000)),
+            // Two CPUs, all of it.
+            ((0, Some(7)), (500, Some(1_000_007)), Some(2_000_000)),
+            ((0, Some(7)), (500, Some(7)), Some(0)),
+            ((0, Some(7)), (500, Some(6)), None),
+            ((0, None), (500, Some(6)), None),
+            ((0, Some(0)), (0, Some(6)), None),
+        ] {
+            let told = throttled(&at(before.0, before.1), &at(now.0, now.1));
+            assert_eq!(told, expected, "{before:?} {now:?}");
+        }
     }
 
     proptest! {

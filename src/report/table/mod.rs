@@ -18,7 +18,7 @@ use crate::model::kind::{
 mod pods;
 mod policies;
 
-pub use pods::{app_statuses, init_statuses, pod_status};
+pub use pods::{app_statuses, init_statuses, pod_status, why_not_running};
 use policies::of_quota;
 pub use policies::{figures, label_selector};
 

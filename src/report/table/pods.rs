@@ -115,7 +115,7 @@ fn init_word(pod: &Pod) -> Option<String> {
 }
 
 /// Why a container does not run, in one word.
-fn why_not_running(state: &ContainerState) -> Option<String> {
+pub fn why_not_running(state: &ContainerState) -> Option<String> {
     let named = |reason: &Option<String>| reason.clone().filter(|reason| !reason.is_empty());
     if let Some(waiting) = &state.waiting {
         return named(&waiting.reason);
