@@ -6,6 +6,7 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
+use allotd::cli::top::keys::Key;
 use allotd::cli::top::state::{Event, Model};
 use allotd::cli::top::view::{Look, draw};
 use allotd::report::top::TopReport;
@@ -16,6 +17,7 @@ use nix::sys::termios::{LocalFlags, tcgetattr};
 use nix::unistd::Pid;
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
+use ratatui::buffer::Cell;
 use serde_json::Value;
 
 use crate::busy;
@@ -34,6 +36,8 @@ fn picture(report: TopReport) -> String {
     let mut model = Model::new("default", false, 1);
     model.update(Event::Size(120, 30));
     model.update(Event::Report(Box::new(report)));
+    // Containers of pods that have only one are shown too.
+    model.update(Event::Key(Key::Char('e')));
     let look = Look {
         colour: false,
         unicode: true,
@@ -42,7 +46,7 @@ fn picture(report: TopReport) -> String {
     let mut terminal = Terminal::new(TestBackend::new(120, 30)).unwrap();
     terminal.draw(|frame| draw(frame, &model, &look)).unwrap();
     let cells = terminal.backend().buffer().content.chunks(120);
-    let lines = cells.map(|line| line.iter().map(|cell| cell.symbol()).collect::<String>());
+    let lines = cells.map(|line| line.iter().map(Cell::symbol).collect::<String>());
     lines.collect::<Vec<_>>().join("\n")
 }
 
@@ -52,21 +56,22 @@ fn the_table_the_picture_and_kubectl_have_the_same_figures() {
     // All who ask within a second are told of the same look.
     let (once, report, metrics) = (0..20)
         .find_map(|_| {
-            let (once, code) = server.told("top --once");
-            assert_eq!(code, Some(0), "{once}");
-            let (json, _) = server.told("top -o json");
+            let (before, code) = server.told("top -o json");
+            assert_eq!(code, Some(0), "{before}");
+            let (once, _) = server.told("top --once");
             let metrics = server.get("/apis/metrics.k8s.io/v1beta1/pods").json();
-            let (again, _) = server.told("top");
-            (again == once).then(|| (once, serde_json::from_str(&json).unwrap(), metrics))
+            let (after, _) = server.told("top -o json");
+            (before == after).then_some((once, before, metrics))
         })
         .unwrap();
-    let report: TopReport = report;
+    assert_eq!(server.told("top").1, Some(0), "where there is no terminal");
+    let report: TopReport = serde_json::from_str(&report).unwrap();
     let table = words_of(&once, "web");
     assert_eq!(table[..2], ["web", "c"], "{once}");
     let (cpu, memory) = (&table[2], table[7].as_str());
     assert_eq!(memory, "12Mi", "{once}");
     let shown = picture(report.clone());
-    let row = words_of(&shown, "web");
+    let row = words_of(&shown, "c");
     assert!(
         row.contains(cpu) && row.contains(&table[7]),
         "{table:?} {shown}"

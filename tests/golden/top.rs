@@ -8,6 +8,7 @@ use allotd::report::top::TopReport;
 use jiff::tz::TimeZone;
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
+use ratatui::buffer::Cell;
 use ratatui::style::Modifier;
 
 use super::{check, input};
@@ -25,12 +26,12 @@ fn picture(model: &Model, (width, height): (u16, u16), unicode: bool) -> String 
     let mut text = String::new();
     let mut cursor = String::new();
     for (y, line) in buffer.content.chunks(usize::from(width)).enumerate() {
-        let symbols: String = line.iter().map(|cell| cell.symbol()).collect();
+        let symbols: String = line.iter().map(Cell::symbol).collect();
         text.push_str(symbols.trim_end());
         text.push('\n');
         let cells = line.iter();
         let reversed = cells.filter(|cell| cell.modifier.contains(Modifier::REVERSED));
-        let reversed: String = reversed.map(|cell| cell.symbol()).collect();
+        let reversed: String = reversed.map(Cell::symbol).collect();
         if !reversed.is_empty() {
             cursor = format!("cursor in line {}: {}\n", y + 1, reversed.trim_end());
         }

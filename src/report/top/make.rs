@@ -270,3 +270,97 @@ impl<'a> Drifts<'a> {
             .fold(0, |sum, (_, (count, _))| sum.saturating_add(*count))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use serde_json::json;
+
+    use super::*;
+    use crate::report::stats::Timed;
+    use crate::units::{CpuMax, Micros};
+
+    #[test]
+    fn drifts_are_counted_for_pod_and_container() {
+        let event = |reason: &str, uid: &str, part: Option<&str>, count: u64, second: i64| {
+            let time = Timestamp::from_second(second).unwrap();
+            json!({"reason": reason, "count": count, "lastTimestamp": time,
+                "involvedObject": {"uid": uid, "fieldPath": part}})
+        };
+        let events = [
+            event("Drift", "u1", None, 1, 5),
+            event("Drift", "u1", Some("spec.containers{app}"), 2, 9),
+            event("Drift", "u1", Some("spec.containers{app-b}"), 4, 3),
+            event("Drift", "u10", None, 8, 99),
+            event("Started", "u1", None, 16, 99),
+            json!({"reason": "Drift"}),
+        ];
+        let drifts = Drifts::of(&events.iter().collect::<Vec<_>>());
+        let at = Timestamp::from_second(9).unwrap();
+        assert_eq!(drifts.of_pod("u1"), (7, Some(at)));
+        assert_eq!(drifts.of_container("u1", "app"), 2);
+        assert_eq!(drifts.of_container("u1", "log"), 0);
+        assert_eq!(drifts.of_pod("u"), (0, None));
+    }
+
+    #[test]
+    fn conditions_of_the_node_are_told_when_they_are_wrong() {
+        let node = |ready: &str, pressed: &str| -> Node {
+            serde_json::from_value(json!({"metadata": {}, "status": {"conditions": [
+                {"type": "Ready", "status": ready}, {"type": "MemoryPressure", "status": pressed},
+            ]}}))
+            .unwrap()
+        };
+        assert_eq!(troubles(&node("True", "False")), Vec::<String>::new());
+        assert_eq!(
+            troubles(&node("Unknown", "True")),
+            ["NotReady", "MemoryPressure"]
+        );
+        assert_eq!(troubles(&Node::default()), Vec::<String>::new());
+    }
+
+    #[test]
+    fn bounds_and_rates_are_those_of_the_cgroup_and_nothing_is_made_up() {
+        let mut before = Timed::default();
+        before.sample.cpu.usage_usec = Some(0);
+        before.sample.cpu.throttled_usec = Some(0);
+        let mut now = Timed {
+            at: Duration::from_secs(2),
+            ..Timed::default()
+        };
+        now.sample.cpu.usage_usec = Some(500_000);
+        now.sample.cpu.throttled_usec = Some(3_000_000);
+        now.sample.memory.high = Some(Bytes(7));
+        let bounds = Bounds {
+            cpu: Some(CpuMax {
+                quota: Limit::At(Micros(25_000)),
+                period: Micros(50_000),
+            }),
+            memory: Some(Bytes(9)),
+            memory_min: Some(Bytes(3)),
+            ..Bounds::default()
+        };
+        let figures = Figures {
+            now: &now,
+            before: Some(&before),
+        };
+        let told = Use::of(Some(figures), &bounds);
+        let expected = Use {
+            cpu_nano: Some(250_000_000),
+            cpu_max_milli: Some(500),
+            throttled_usec: Some(1_500_000),
+            memory_min_bytes: Some(3),
+            memory_high_bytes: Some(7),
+            memory_max_bytes: Some(9),
+            ..Use::default()
+        };
+        assert_eq!(told, expected);
+        assert_eq!(Use::of(None, &Bounds::default()), Use::default());
+        let unlimited = Bounds {
+            cpu: Some(CpuMax::unlimited(Micros(50_000))),
+            ..Bounds::default()
+        };
+        assert_eq!(Use::of(None, &unlimited).cpu_max_milli, None);
+    }
+}

@@ -31,7 +31,7 @@ use Column::{
 /// The columns from left to right: head, order it stands for, width at the least.
 pub const COLUMNS: [(Column, &str, Option<Sort>, usize); 15] = [
     (Namespace, "NAMESPACE", None, 9),
-    (Name, "NAME", Some(Sort::Name), 14),
+    (Name, "NAME", Some(Sort::Name), 13),
     (Cpu, "CPU", Some(Sort::Cpu), 6),
     (CpuBar, "of limit", None, 9),
     (CpuLimit, "LIMIT", None, 6),
@@ -155,7 +155,7 @@ mod tests {
                 80,
                 true,
                 Sort::Cpu,
-                "Namespace9 Name14 Cpu6 CpuBar9 Throttled4 Memory6 MemoryBar9 Tasks5 Pressure4 Marks6",
+                "Namespace9 Name13 Cpu6 CpuBar9 Throttled4 Memory6 MemoryBar9 Tasks5 Pressure4 Marks6",
             ),
         ] {
             assert_eq!(names(width, all, sort), expected, "{width}");

@@ -136,14 +136,18 @@ fn scrambled(mut seed: u64) -> TopReport {
             serde_json::Value::Array(items) => {
                 let keep = usize::try_from(*seed % 7).unwrap();
                 items.truncate(keep.max(1));
-                items.iter_mut().for_each(|item| scramble(item, seed));
+                for item in items {
+                    scramble(item, seed);
+                }
             }
             serde_json::Value::Object(fields) => {
                 fields.retain(|name, _| {
                     *seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(7);
                     *seed >> 61 > 0 || matches!(name.as_str(), "pods" | "node" | "time")
                 });
-                fields.values_mut().for_each(|field| scramble(field, seed));
+                for field in fields.values_mut() {
+                    scramble(field, seed);
+                }
             }
             _ => {}
         }
