@@ -66,3 +66,27 @@ executables() {
     (cd "$root" && cargo "$@" --quiet --message-format json-render-diagnostics) \
         | sed -n 's/.*"executable":"\([^"]*\)".*/\1/p'
 }
+
+# fetch_from_debian SUITE PACKAGE FILE PLACE: puts one file of a package at a place, unless it is there, and
+# installs nothing. apt keeps its lists of that suite apart from those of this machine.
+fetch_from_debian() {
+    local suite=$1 package=$2 file=$3 place=$4 apt_dir
+    if [[ -x $place ]]; then return 0; fi
+    say "fetching $package of Debian $suite"
+    apt_dir=$(mktemp -d)
+    mkdir -p "$apt_dir/lists/partial" "$apt_dir/cache/archives/partial" "${place%/*}"
+    echo "deb [signed-by=/usr/share/keyrings/debian-archive-keyring.gpg] http://deb.debian.org/debian $suite main" \
+        >"$apt_dir/sources.list"
+    local own=(
+        -o "Dir::Etc::sourcelist=$apt_dir/sources.list" -o Dir::Etc::sourceparts=-
+        -o "Dir::State::lists=$apt_dir/lists" -o "Dir::Cache=$apt_dir/cache"
+        -o APT::Get::List-Cleanup=0 -o APT::Sandbox::User=root
+    )
+    (cd "$apt_dir" && retry apt-get -qq "${own[@]}" update >&2 \
+        && retry apt-get -qq "${own[@]}" download "$package/$suite" >&2 && dpkg-deb -x ./*.deb "$apt_dir/package") \
+        || die "cannot fetch $package of Debian $suite with apt-get"
+    # Beside its place first: a fetch that was broken off leaves nothing that looks whole.
+    mv "$apt_dir/package/$file" "$place.new"
+    mv "$place.new" "$place"
+    rm -rf "$apt_dir"
+}

@@ -8,6 +8,7 @@ use axum::response::{IntoResponse, Response};
 use super::Shared;
 use super::status::Answer;
 use crate::agent::Refusal;
+use crate::model::kind::RESOURCE_QUOTA;
 use crate::report::metrics::{Scope, metrics};
 
 /// All metrics as they are now.
@@ -28,7 +29,9 @@ async fn answer(
     let readings = shared.handle.readings(false).await?;
     let accept = headers.get(header::ACCEPT);
     let accept = accept.and_then(|value| value.to_str().ok());
-    let (kind, text) = metrics(readings, scope, accept.unwrap_or_default())
+    let (quotas, _) = shared.handle.cache().list(&RESOURCE_QUOTA.resource(), None);
+    let quotas = quotas.iter().map(|seen| &seen.object);
+    let (kind, text) = metrics(readings, quotas, scope, accept.unwrap_or_default())
         .map_err(|error| Refusal::internal(error.to_string()))?;
     Ok(([(header::CONTENT_TYPE, kind)], text).into_response())
 }

@@ -11,14 +11,14 @@ use prometheus_client::metrics::gauge::ConstGauge;
 pub(super) enum Figure {
     /// A whole number.
     Whole(u64),
-    /// Seconds, from microseconds.
-    Seconds(f64),
+    /// One with a fraction.
+    Fraction(f64),
 }
 
 impl Figure {
     /// A number of µs in seconds.
     pub fn micros(micros: u64) -> Self {
-        Self::Seconds(std::time::Duration::from_micros(micros).as_secs_f64())
+        Self::Fraction(std::time::Duration::from_micros(micros).as_secs_f64())
     }
 }
 
@@ -55,9 +55,9 @@ pub(super) fn family<'a>(
         let encoder = metric.encode_family(&labels)?;
         match (shape, figure) {
             (Shape::Counter, Figure::Whole(n)) => ConstCounter::new(n).encode(encoder)?,
-            (Shape::Counter, Figure::Seconds(s)) => ConstCounter::new(s).encode(encoder)?,
+            (Shape::Counter, Figure::Fraction(x)) => ConstCounter::new(x).encode(encoder)?,
             (Shape::Gauge, Figure::Whole(n)) => ConstGauge::new(n).encode(encoder)?,
-            (Shape::Gauge, Figure::Seconds(s)) => ConstGauge::new(s).encode(encoder)?,
+            (Shape::Gauge, Figure::Fraction(x)) => ConstGauge::new(x).encode(encoder)?,
         }
     }
     Ok(())

@@ -3,10 +3,12 @@
 
 mod containers;
 mod encode;
+mod quotas;
 mod resource;
 
 use prometheus_client::collector::Collector;
 use prometheus_client::registry::Registry;
+use serde_json::Value;
 
 use super::stats::Readings;
 
@@ -18,27 +20,34 @@ const TEXT: &str = "text/plain; version=0.0.4; charset=utf-8";
 /// Which metrics.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scope {
-    /// What cAdvisor tells of containers, and what the agent has counted.
+    /// What cAdvisor tells of containers, what quotas bound, and what the agent has counted.
     All,
     /// What a kubelet gives to metrics-server.
     Resource,
 }
 
 /// The metrics, and their media type: OpenMetrics for a scraper that accepts it, else the older text.
+/// `quotas` are all of them, as readers of the API see them.
 ///
 /// # Errors
 /// The encoder failed; no figure leads to that.
-pub fn metrics(
+pub fn metrics<'a>(
     readings: Readings,
+    quotas: impl Iterator<Item = &'a Value>,
     scope: Scope,
     accept: &str,
 ) -> Result<(&'static str, String), std::fmt::Error> {
-    let collector: Box<dyn Collector> = match scope {
-        Scope::All => Box::new(containers::Containers(readings)),
-        Scope::Resource => Box::new(resource::Resource(readings)),
+    let collectors: Vec<Box<dyn Collector>> = match scope {
+        Scope::All => vec![
+            Box::new(containers::Containers(readings)),
+            Box::new(quotas::Quotas::of(quotas)),
+        ],
+        Scope::Resource => vec![Box::new(resource::Resource(readings))],
     };
     let mut registry = Registry::default();
-    registry.register_collector(collector);
+    for collector in collectors {
+        registry.register_collector(collector);
+    }
     let mut text = String::new();
     prometheus_client::encoding::text::encode(&mut text, &registry)?;
     Ok(if encode::is_openmetrics(accept) {
