@@ -3,10 +3,13 @@
 //! However `allot` ends, it leaves the terminal as it found it: at the end of its owner, in a panic, and
 //! at a signal that ends it, which a thread waits for because nothing else may happen in a handler.
 
-use std::io::{self, Stdout, stdout};
+use std::io::{self, Stdout, StdoutLock, stdout};
 use std::panic;
 use std::sync::Once;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::channel;
 use std::thread;
+use std::time::Duration;
 
 use nix::sys::signal::{SigSet, Signal, raise};
 use ratatui::Terminal;
@@ -25,6 +28,9 @@ const ENDING: [Signal; 4] = [
     Signal::SIGQUIT,
 ];
 
+/// So long may a terminal take that hangs.
+const PATIENCE: Duration = Duration::from_secs(1);
+
 /// A terminal that is drawn on.
 #[derive(Debug)]
 pub struct Screen(pub Terminal<CrosstermBackend<Stdout>>);
@@ -38,7 +44,11 @@ impl Screen {
     pub fn open() -> io::Result<Self> {
         leave_at_signals()?;
         restore_in_panic();
-        enable_raw_mode()?;
+        TAKEN.store(true, Ordering::SeqCst);
+        if let Err(error) = enable_raw_mode() {
+            TAKEN.store(false, Ordering::SeqCst);
+            return Err(error);
+        }
         let opened = execute!(stdout(), EnterAlternateScreen)
             .and_then(|()| Terminal::new(CrosstermBackend::new(stdout())));
         match opened {
@@ -57,10 +67,19 @@ impl Drop for Screen {
     }
 }
 
-/// Twice does no harm. There is nobody to tell of an error.
+/// Whether the terminal is drawn on. A second return from it would move the cursor of the first.
+static TAKEN: AtomicBool = AtomicBool::new(false);
+
+/// There is nobody to tell of an error.
 fn restore() {
-    let _ = execute!(stdout(), LeaveAlternateScreen, Show);
-    let _ = disable_raw_mode();
+    restore_by(&mut stdout().lock());
+}
+
+fn restore_by(out: &mut StdoutLock<'_>) {
+    if TAKEN.swap(false, Ordering::SeqCst) {
+        let _ = execute!(out, LeaveAlternateScreen, Show);
+        let _ = disable_raw_mode();
+    }
 }
 
 fn restore_in_panic() {
@@ -74,19 +93,30 @@ fn restore_in_panic() {
     });
 }
 
-/// Ends as the signal would have it, but with the terminal restored.
+/// Ends as the signal would have it, but with the terminal restored, unless it takes nothing any more.
 fn leave_at_signals() -> io::Result<()> {
     let signals = SigSet::from_iter(ENDING);
     signals.thread_block()?;
+    let wait = move || {
+        let Ok(signal) = signals.wait() else {
+            return;
+        };
+        let (send, restored) = channel();
+        let restoring = thread::Builder::new().spawn(move || {
+            // Kept to the end: what is drawn now would be seen beside the prompt.
+            let mut out = stdout().lock();
+            restore_by(&mut out);
+            let _ = send.send(());
+            thread::park();
+        });
+        if restoring.is_ok() {
+            let _ = restored.recv_timeout(PATIENCE);
+        }
+        let _ = signals.thread_unblock();
+        let _ = raise(signal);
+    };
     thread::Builder::new()
         .name("signals".to_owned())
-        .spawn(move || {
-            let Ok(signal) = signals.wait() else {
-                return;
-            };
-            restore();
-            let _ = signals.thread_unblock();
-            let _ = raise(signal);
-        })?;
+        .spawn(wait)?;
     Ok(())
 }

@@ -298,7 +298,7 @@ impl Model {
         if let Screen::Pod(pane) = &mut self.screen
             && pane.name == *name
         {
-            pane.explain(result);
+            pane.explain(result, usize::from(self.size.1));
         }
     }
 }

@@ -63,11 +63,11 @@ pub fn withheld(usec: Option<u64>) -> String {
     }
 }
 
-/// A share in hundredths of a percent with one decimal: `12.3`.
+/// A share in hundredths of a percent with one decimal: `12.3%`.
 pub fn share(hundredths: Option<u32>) -> String {
     hundredths.map_or_else(
         || "-".to_owned(),
-        |share| format!("{}.{}", share / 100, share % 100 / 10),
+        |share| format!("{}.{}%", share / 100, share % 100 / 10),
     )
 }
 
@@ -126,7 +126,8 @@ mod tests {
         ] {
             assert_eq!(withheld(Some(usec)), text);
         }
-        assert_eq!(share(Some(1234)), "12.3");
+        assert_eq!(share(Some(1234)), "12.3%");
+        assert_eq!(share(None), "-");
     }
 
     #[test]

@@ -9,6 +9,8 @@ use crate::report::top::PodTop;
 
 /// So far is scrolled sideways at once (columns).
 const SIDEWAYS: usize = 8;
+/// So many lines around the text are taken: figures and the line of keys.
+const ABOVE: usize = 8;
 
 /// One pod with its explanation.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -50,24 +52,45 @@ impl Pane {
     }
 
     /// Takes in what was said of the pod.
-    pub fn explain(&mut self, result: Result<Box<PodExplanation>, Failure>) {
+    pub fn explain(&mut self, result: Result<Box<PodExplanation>, Failure>, height: usize) {
         match result {
             // A new pod of the same name is another one.
             Ok(explanation) if explanation.uid == self.key.uid => {
                 self.failure = None;
+                let is_first = self.lines.is_empty();
                 let text = format!("{}{}", text::head(&explanation), text::body(&explanation));
                 self.lines = text.lines().map(str::to_owned).collect();
                 self.differences = differences(&explanation);
+                if is_first {
+                    self.scrolled.0 = self.begin().min(self.last(height));
+                }
             }
             Ok(_) | Err(Failure::Gone) => self.gone = true,
             Err(Failure::Other(why)) => self.failure = Some(why),
         }
     }
 
-    /// Moves what is seen of the text; whether the key did that.
-    pub fn scroll(&mut self, key: Key, page: usize) -> bool {
-        let page = (page / 2).max(1);
-        let last = self.lines.len().saturating_sub(1);
+    /// Where to begin to read: who asks for a container wants its cgroup.
+    fn begin(&self) -> usize {
+        let Some(container) = &self.key.container else {
+            return 0;
+        };
+        let head = format!("(container {container}");
+        let place = self.lines.iter().position(|line| line.contains(&head));
+        place.unwrap_or(0)
+    }
+
+    /// How far the text can be scrolled up on a terminal of this height: its end stays at the bottom.
+    fn last(&self, height: usize) -> usize {
+        let above = self.differences.len().saturating_add(ABOVE);
+        let room = height.saturating_sub(above).max(1);
+        self.lines.len().saturating_sub(room)
+    }
+
+    /// Moves what is seen of the text on a terminal of this height; whether the key did that.
+    pub fn scroll(&mut self, key: Key, height: usize) -> bool {
+        let page = (height / 2).max(1);
+        let last = self.last(height);
         let (down, aside) = &mut self.scrolled;
         match key {
             Key::Up | Key::Char('k') => *down = down.saturating_sub(1),

@@ -174,6 +174,35 @@ fn a_pod_is_opened_followed_and_kept_when_it_goes() {
 }
 
 #[test]
+fn a_container_is_opened_where_its_cgroup_is_told_of() {
+    let mut one = pod("a", 2);
+    one.containers[0].name = "app".to_owned();
+    let mut model = started(vec![one]);
+    assert_eq!(press(&mut model, "ej\n"), Some(Wish::Explain(name("a"))));
+    model.update(Event::Explained(name("a"), Ok(explanation("u-a"))));
+    let first = |model: &Model| match &model.screen {
+        Screen::Pod(pane) => pane.scrolled.0,
+        other => panic!("{other:?}"),
+    };
+    let begin = first(&model);
+    let Screen::Pod(pane) = &model.screen else {
+        panic!("{:?}", model.screen);
+    };
+    // The end stays at the bottom, so the line is on the screen, not always at its top.
+    let shown = &pane.lines[begin..];
+    let cgroup = shown
+        .iter()
+        .position(|line| line.contains("(container app"));
+    let is_shown = cgroup.is_some_and(|line| line < 14);
+    assert!(begin > 0 && is_shown, "{begin} {shown:?}");
+    press(&mut model, "G");
+    assert_eq!(first(&model), begin, "further down there is nothing");
+    press(&mut model, "k");
+    model.update(Event::Explained(name("a"), Ok(explanation("u-a"))));
+    assert_eq!(first(&model), begin - 1, "who reads is left alone");
+}
+
+#[test]
 fn a_daemon_that_goes_is_told_of_and_forgotten_when_it_is_back() {
     let mut model = Model::new("default", false, 1);
     let at = |model: &mut Model, seconds| {

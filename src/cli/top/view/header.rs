@@ -161,7 +161,7 @@ fn pressure<'a>(node: &NodeTop, look: &Look) -> Line<'a> {
                 look.good()
             };
             spans.push(Span::raw(format!("  {what} ")));
-            spans.push(Span::styled(format!("{}%", share(pressure)), style));
+            spans.push(Span::styled(share(pressure), style));
         }
     }
     for condition in &node.conditions {

@@ -26,7 +26,7 @@ const TEXT: &str = "
    PSI               percent of the last 10 s in which some task waited, most
                      for c cpu, m memory, i io
    MARKS             O OOM kills, D foreign changes undone, F forks refused,
-                     R restarts, ! not all values are in effect";
+                     R restarts, ! does not run or values not in effect";
 
 /// All of it.
 pub fn lines<'a>(look: &Look) -> Vec<Line<'a>> {

@@ -129,10 +129,10 @@ fn figures<'a>(
     );
     let most = used
         .tasks_max
-        .map_or_else(|| "no bound".to_owned(), |n| format!("of {n}"));
+        .map_or_else(|| ", no bound".to_owned(), |n| format!(" of {n}"));
     let tasks = Line::from(vec![
         Span::styled("Tasks  ", look.strong()),
-        Span::raw(format!("{} {most}, ", look.right(&count(used.tasks), 6))),
+        Span::raw(format!("{}{most}, ", look.right(&count(used.tasks), 6))),
         Span::raw(format!("{} forks refused  ", count(used.forks_refused))),
         Span::styled("Disk ", look.strong()),
         Span::raw(bytes(used.disk_bytes)),
@@ -146,7 +146,7 @@ fn figures<'a>(
     let waiting = Line::from(vec![
         Span::styled("Waiting", look.strong()),
         Span::raw(format!(
-            "  cpu {}%  memory {}%  io {}%",
+            "  cpu {}  memory {}  io {}",
             share(used.cpu_pressure),
             share(used.memory_pressure),
             share(used.io_pressure)

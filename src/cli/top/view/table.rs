@@ -142,6 +142,7 @@ fn line<'a>(
             // There is nothing to measure: why, in place of the figures.
             spans.push(Span::styled(harmless(row.status()), look.warn()));
             let marks = marks(row);
+            let marks = marks.trim_start_matches("! ").trim_start_matches('!');
             if !marks.is_empty() {
                 spans.push(Span::styled(format!("  {marks}"), look.bad()));
             }
@@ -300,10 +301,11 @@ fn pressure<'a>(row: &Row<'_>, width: usize, look: &Look) -> Span<'a> {
     Span::styled(look.right(&text, width), style)
 }
 
-/// What should not be: `!` something is not as it shall be, O OOM kills, D drift, F forks refused,
-/// R restarts.
+/// What should not be: `!` it does not run, or not all its values are in effect, O OOM kills, D drift, F
+/// forks refused, R restarts.
 fn marks(row: &Row<'_>) -> String {
-    let is_wrong = row.container.is_none() && row.pod.unenforced.is_some();
+    let is_well = matches!(row.status(), "Running" | "Completed" | "Succeeded");
+    let is_wrong = !is_well || (row.container.is_none() && row.pod.unenforced.is_some());
     let mut marks: Vec<String> = Vec::new();
     if is_wrong {
         marks.push("!".to_owned());
