@@ -31,7 +31,10 @@ pub fn run(args: &Args, context: &Context) -> Result<u8, CliError> {
         unicode: is_utf8(),
         zone: context.clock.zone.clone(),
     };
-    let mut screen = Screen::open()?;
+    let mut screen = Screen::open().map_err(|error| {
+        let what = "the terminal cannot be drawn on";
+        CliError::Failed(format!("{what}: {error}; --once prints a table"))
+    })?;
     let (send, events) = channel();
     let interval = Duration::from_secs(args.interval);
     let pods = fetch::start(context.global.socket.clone(), interval, send)?;
