@@ -135,8 +135,8 @@ fn of_pod(
         .into_iter()
         .chain(withheld)
         .reduce(u64::saturating_add);
-    let on_disk = containers.iter().filter_map(|one| one.used.disk_bytes);
-    used.disk_bytes = on_disk.reduce(u64::saturating_add);
+    // Volumes and the pod's own files as well.
+    used.disk_bytes = disk.of_pod(place).map(|files| files.bytes);
     let sums =
         PodUid::new(&place.uid).map(|uid| EffectivePod::of(&convert::pod(&pod, &uid).object));
     let sums = sums.unwrap_or_default();
@@ -177,9 +177,11 @@ fn of_container(
 ) -> ContainerTop {
     let figures = place.started.and_then(|_| readings.of(&place.path));
     let mut used = Use::of(figures, &place.bounds);
-    let key = (pod.uid.clone(), place.name.clone());
-    let files = disk.containers.get(&key).into_iter().flatten().flatten();
-    used.disk_bytes = files.map(|files| files.bytes).reduce(u64::saturating_add);
+    let files = disk.of_container(&pod.uid, &place.name).into_iter();
+    used.disk_bytes = files
+        .flatten()
+        .map(|files| files.bytes)
+        .reduce(u64::saturating_add);
     let statuses = app_statuses(object).iter().chain(init_statuses(object));
     let mut own = statuses.filter(|status| status.name == place.name);
     let status = own.next();
