@@ -10,7 +10,6 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::model::LimitedResource;
-use crate::model::node::HardEviction;
 use crate::model::policy::{
     CpuWeightFormula, MemoryReservationPolicy, OomPolicy, Policy, StoragePolicy, SwapBehavior,
 };
@@ -18,6 +17,7 @@ use crate::units::quantity::Format;
 use crate::units::{Micros, Quantity};
 
 mod duration;
+mod eviction;
 mod limited;
 
 pub use limited::{Limited, MatchScope};
@@ -44,6 +44,12 @@ pub struct Config {
     pub system_reserved: BTreeMap<String, Quantity>,
     pub kube_reserved: BTreeMap<String, Quantity>,
     pub eviction_hard: BTreeMap<String, String>,
+    pub eviction_soft: BTreeMap<String, String>,
+    pub eviction_soft_grace_period: BTreeMap<String, String>,
+    pub eviction_minimum_reclaim: BTreeMap<String, String>,
+    pub eviction_max_pod_grace_period: u64,
+    #[serde(with = "duration")]
+    pub eviction_pressure_transition_period: Duration,
     pub extended_resources: BTreeMap<String, Quantity>,
     pub limited_resources: Vec<Limited>,
     #[serde(rename = "cpuCFSQuota")]
@@ -108,7 +114,16 @@ impl Default for Config {
                 ),
             ]),
             kube_reserved: BTreeMap::new(),
-            eviction_hard: texts(&[("memory.available", "100Mi"), ("nodefs.available", "10%")]),
+            eviction_hard: texts(&[
+                ("memory.available", "100Mi"),
+                ("nodefs.available", "10%"),
+                ("nodefs.inodesFree", "5%"),
+            ]),
+            eviction_soft: BTreeMap::new(),
+            eviction_soft_grace_period: BTreeMap::new(),
+            eviction_minimum_reclaim: BTreeMap::new(),
+            eviction_max_pod_grace_period: 0,
+            eviction_pressure_transition_period: Duration::from_secs(300),
             extended_resources: BTreeMap::new(),
             limited_resources: Vec::new(),
             cpu_cfs_quota: true,
@@ -256,9 +271,7 @@ impl Config {
                 }
             }
         }
-        if let Err(wrong) = HardEviction::read(&self.eviction_hard) {
-            problems.extend(wrong);
-        }
+        problems.extend(self.eviction().err().unwrap_or_default());
         for (resource, amount) in &self.extended_resources {
             if !crate::model::ResourceName::from(resource.as_str()).is_extended() {
                 problems.push(format!(

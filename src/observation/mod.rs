@@ -2,6 +2,7 @@
 //!
 //! Readings come in, observations go out; nothing here decides what to do about them.
 
+pub mod eviction;
 pub mod kmsg;
 pub mod machine;
 pub mod node;
