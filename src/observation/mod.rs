@@ -7,5 +7,6 @@ pub mod kmsg;
 pub mod machine;
 pub mod node;
 pub mod oom;
+pub mod pressure;
 pub mod storage;
 pub mod watch;
