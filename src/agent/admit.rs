@@ -73,6 +73,12 @@ impl Agent {
             }
             return Err(refusal);
         }
+        if let Err(refusal) = self.refuse_under_pressure(verdict.pod(), verdict.qos(), &object) {
+            if !dry_run {
+                self.note_refusal(&key, &refusal);
+            }
+            return Err(refusal);
+        }
         apply_defaults(&mut object, &verdict);
         let mut warnings = verdict.warnings();
         warnings.extend(read.notes.iter().map(ToString::to_string));

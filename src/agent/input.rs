@@ -7,6 +7,7 @@ use tokio::sync::oneshot;
 
 use super::cache::Cache;
 use super::guard::Verdict;
+use super::eviction::News;
 use super::request::{Refusal, Reply, Request};
 use super::sampler::Sampler;
 use crate::model::{Kinds, PodUid};
@@ -55,6 +56,8 @@ pub enum Input {
         /// What was found.
         verdict: Verdict,
     },
+    /// What concerns eviction.
+    Eviction(Box<News>),
     /// End in good order; pods go on.
     Stop,
 }

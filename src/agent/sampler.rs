@@ -91,13 +91,15 @@ impl Handle {
     }
 }
 
-async fn apart<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, Refusal> {
+pub(super) async fn apart<T: Send + 'static>(
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Result<T, Refusal> {
     let done = spawn_blocking(work).await;
     done.map_err(|error| Refusal::internal(error.to_string()))
 }
 
 /// Reads all; a cgroup that went away is left out.
-fn read(census: &Census) -> Round {
+pub(super) fn read(census: &Census) -> Round {
     let mut cgroups = BTreeMap::new();
     for pod in &census.pods {
         let containers = pod.containers.iter().map(|container| &container.path);
@@ -124,7 +126,7 @@ fn timed(sample: crate::cgroup::Sample) -> Timed {
     }
 }
 
-fn walk(census: &Census) -> Disk {
+pub(super) fn walk(census: &Census) -> Disk {
     let (mut spaces, mut logs) = (BTreeMap::new(), BTreeMap::new());
     for pod in &census.pods {
         let processes = || {

@@ -3,6 +3,7 @@
 pub mod accounts;
 pub mod age;
 pub mod check;
+pub mod eviction;
 pub mod explain;
 pub mod metrics;
 pub mod node;
@@ -121,6 +122,9 @@ pub struct Tallies {
     pub oom_kills: u64,
     /// Containers started anew.
     pub restarts: u64,
+    /// Pods evicted, by signal.
+    #[serde(default)]
+    pub evictions: BTreeMap<String, u64>,
 }
 
 impl Tallies {

@@ -12,7 +12,7 @@ use crate::model::eviction::{Eviction, Pressure, Signal, Starved, Threshold};
 /// Signals that are older than this are unknown: three times the longest pause between two looks.
 pub const STALE: Duration = Duration::from_secs(30);
 /// No pod goes for what was seen longer ago than this.
-const FRESH: Duration = Duration::from_secs(2);
+const FRESH: Duration = Duration::from_millis(2500);
 /// After this time a victim that is still there does not hold up the next one.
 pub const WAIT: Duration = Duration::from_secs(30);
 /// Where nobody can go, this is how long until it is looked at again.
@@ -271,6 +271,17 @@ impl Decider {
             },
             soft,
         })
+    }
+
+    /// How much of what a reading counts must come back by the threshold that asks for most; 0 where none
+    /// is met.
+    pub fn missing(&self, reading: &Reading) -> u64 {
+        let met = self.met.keys().filter(|(_, place)| *place == reading.place);
+        let met = met.filter_map(|(index, _)| self.settings.thresholds.get(*index));
+        let needs = met
+            .filter(|it| it.signal == reading.signal)
+            .filter_map(|it| self.need_of(it, &reading.place));
+        needs.map(|need| need.missing).max().unwrap_or(0)
     }
 
     /// The need as it is now, if it is still one after its order was found out.
