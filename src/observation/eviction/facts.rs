@@ -172,7 +172,7 @@ fn allocatable(pods: &PodsMemory, total: Option<u64>) -> State {
         // A limit that was lowered may be below what is in use.
         available: limit.saturating_sub(held),
         capacity: limit,
-        decides: "memory.max of all pods less what they hold".to_owned(),
+        decides: "memory.max".to_owned(),
         others: vec![(
             "memory.max less working set".to_owned(),
             limit.saturating_sub(working_set),
@@ -223,7 +223,7 @@ fn tasks(tasks: &Tasks) -> State {
         ("pid_max", tasks.pid_max, tasks.in_use),
         ("threads-max", tasks.threads_max, tasks.in_use),
         (
-            "pids.max of all pods",
+            "pids.max of pods",
             tasks.pods.map(|(_, max)| max),
             tasks.pods.map(|(current, _)| current),
         ),
@@ -237,7 +237,7 @@ fn tasks(tasks: &Tasks) -> State {
             continue;
         };
         // Moving a process into a cgroup may bring it above its bound; nothing else may.
-        if in_use > bound && name != "pids.max of all pods" {
+        if in_use > bound && name != "pids.max of pods" {
             return State::Unknown(format!("{in_use} tasks are above {name} ({bound})"));
         }
         left.push((bound.saturating_sub(in_use), bound, name));

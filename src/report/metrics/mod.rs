@@ -3,6 +3,7 @@
 
 mod containers;
 mod encode;
+mod eviction;
 mod resource;
 
 use prometheus_client::collector::Collector;

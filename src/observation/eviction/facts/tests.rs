@@ -118,13 +118,13 @@ fn the_nearest_bound_of_tasks_binds() {
         (node(4_194_304, 127_811, None), "threads-max", 98_311, false),
         (
             node(4_194_304, 127_811, Some((1990, 2000))),
-            "pids.max of all pods",
+            "pids.max of pods",
             10,
             true,
         ),
         (
             node(4_194_304, 127_811, Some((2001, 2000))),
-            "pids.max of all pods",
+            "pids.max of pods",
             0,
             true,
         ),
