@@ -6,8 +6,8 @@ use std::sync::{Arc, PoisonError, RwLock};
 use tokio::sync::oneshot;
 
 use super::cache::Cache;
-use super::guard::Verdict;
 use super::eviction::News;
+use super::guard::Verdict;
 use super::request::{Refusal, Reply, Request};
 use super::sampler::Sampler;
 use crate::model::{Kinds, PodUid};

@@ -8,8 +8,8 @@ use k8s_openapi::api::core::v1;
 use serde_json::Value;
 use tokio::sync::oneshot;
 
-use crate::cgroup::{CgroupPath, Reader};
 use super::eviction::EvictionParts;
+use crate::cgroup::{CgroupPath, Reader};
 use crate::model::Kind;
 use crate::model::space::Place;
 use crate::report::accounts::Accounts;

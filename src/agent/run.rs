@@ -8,8 +8,8 @@ use jiff::Timestamp;
 
 use super::crash;
 use super::events::Events;
-use super::guard::Guard;
 use super::eviction::Evictor;
+use super::guard::Guard;
 use super::hints::Touch;
 use super::input::{Handle, Input};
 use super::kills::Kills;

@@ -122,9 +122,6 @@ pub struct Tallies {
     pub oom_kills: u64,
     /// Containers started anew.
     pub restarts: u64,
-    /// Pods evicted, by signal.
-    #[serde(default)]
-    pub evictions: BTreeMap<String, u64>,
 }
 
 impl Tallies {

@@ -36,12 +36,12 @@ impl Agent {
             pods: self.standing(),
             ending: evictor.victim.as_ref().map(|(key, _)| key.to_string()),
             notes: evictor.notes().chain(evictor.faults()).collect(),
-            places: self.places(),
+            places: self.signal_places(),
         }
     }
 
     /// Where the figures of signals are.
-    pub(in crate::agent) fn places(&self) -> Places {
+    pub(in crate::agent) fn signal_places(&self) -> Places {
         Places {
             pods: self.config.cgroup_root.clone(),
             files: self.config.state_dir.clone(),

@@ -7,11 +7,12 @@ use crate::agent::run::Agent;
 use crate::agent::sampler;
 use crate::cgroup::Sample;
 use crate::cgroup::sample::Memory;
+use crate::model::space::Space;
 use crate::model::{ResourceList, ResourceName};
 use crate::observation::eviction::facts::Disk as FileSystem;
 use crate::observation::eviction::rank::{DiskUse, PodUse, Use};
 use crate::report::stats::summary::Disk;
-use crate::report::stats::{Census, ContainerPlace, Round};
+use crate::report::stats::{Census, PodPlace, Round};
 
 impl Agent {
     /// The pods that could go, with what they asked for; what they use is not known yet.
@@ -82,21 +83,41 @@ pub(super) fn fill(
         };
         let sample = |path| round.cgroups.get(path).map(|timed| &timed.sample);
         enter(&mut pod.whole, sample(&place.path));
-        let mut whole = Some(BTreeMap::new());
         for container in &place.containers {
-            let used =
-                disk.and_then(|(disk, systems)| on_disk(&place.uid, container, disk, systems));
-            // One container that cannot be looked at makes the sum unknown.
-            whole = whole.zip(used.as_ref()).map(|(sum, used)| added(sum, used));
             let own = pod.containers.iter_mut();
-            let Some((_, own)) = own.into_iter().find(|(name, _)| *name == container.name) else {
-                continue;
-            };
-            enter(own, sample(&container.path));
-            own.disk = used.unwrap_or_default();
+            let mut own = own.filter(|(name, _)| *name == container.name);
+            if let Some((_, own)) = own.next() {
+                enter(own, sample(&container.path));
+            }
         }
-        pod.whole.disk = whole.unwrap_or_default();
+        if let Some((disk, systems)) = disk {
+            enter_disk(pod, place, disk, systems);
+        }
     }
+}
+
+/// What each part of a pod's files takes of which file system. One part that cannot be measured makes the
+/// sum unknown.
+fn enter_disk(pod: &mut PodUse, place: &PodPlace, disk: &Disk, systems: &[FileSystem]) {
+    let mut whole = Some(BTreeMap::new());
+    for part in place.files.iter().filter(|part| !part.in_memory) {
+        let used = disk.spaces.get(&(place.uid.clone(), part.space.clone()));
+        let used = used.and_then(|used| {
+            let logs = match &part.space {
+                Space::Container(name) => disk.logs.get(&(place.uid.clone(), name.clone())),
+                Space::Pod | Space::Volume(_) => None,
+            };
+            let logs = logs.map_or((0, 0), |logs| (logs.bytes, logs.inodes));
+            split((used.bytes, used.inodes), logs, systems)
+        });
+        whole = whole.zip(used.as_ref()).map(|(sum, used)| added(sum, used));
+        if let (Space::Container(name), Some(used)) = (&part.space, used)
+            && let Some((_, own)) = pod.containers.iter_mut().find(|(own, _)| own == name)
+        {
+            own.disk = used;
+        }
+    }
+    pod.whole.disk = whole.unwrap_or_default();
 }
 
 fn enter(into: &mut Use, sample: Option<&Sample>) {
@@ -120,26 +141,22 @@ fn held(memory: &Memory) -> Option<u64> {
     )
 }
 
-/// What a container has on each file system: its files on one, its logs perhaps on another.
-fn on_disk(
-    uid: &str,
-    container: &ContainerPlace,
-    disk: &Disk,
+/// Bytes and inodes by file system: logs may be on another one than all else.
+fn split(
+    all: (u64, u64),
+    logs: (u64, u64),
     systems: &[FileSystem],
 ) -> Option<BTreeMap<String, DiskUse>> {
     let files = systems.iter().find(|system| system.has_files)?;
-    let logs = systems.iter().find(|system| !system.has_files);
-    let [of_logs, of_files] = disk
-        .containers
-        .get(&(uid.to_owned(), container.name.clone()))?
-        .each_ref()
-        .map(|used| used.as_ref().map(|used| (used.bytes, used.inodes)));
-    let mut used = BTreeMap::new();
-    for (place, (bytes, inodes)) in [(logs.unwrap_or(files), of_logs?), (files, of_files?)] {
-        let one = BTreeMap::from([(place.place.clone(), DiskUse { bytes, inodes })]);
-        used = added(used, &one);
-    }
-    Some(used)
+    let of = |(bytes, inodes)| DiskUse { bytes, inodes };
+    let Some(apart) = systems.iter().find(|system| !system.has_files) else {
+        return Some(BTreeMap::from([(files.place.clone(), of(all))]));
+    };
+    let rest = (all.0.saturating_sub(logs.0), all.1.saturating_sub(logs.1));
+    Some(BTreeMap::from([
+        (files.place.clone(), of(rest)),
+        (apart.place.clone(), of(logs)),
+    ]))
 }
 
 fn added(
@@ -152,4 +169,34 @@ fn added(
         at.inodes = at.inodes.saturating_add(used.inodes);
     }
     sum
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn logs_count_where_they_are() {
+        let system = |place: &str, has_files| FileSystem {
+            place: place.to_owned(),
+            has_files,
+            space: Err(String::new()),
+        };
+        let one = [system("/state", true)];
+        let two = [system("/state", true), system("/logs", false)];
+        let use_of = |bytes, inodes| DiskUse { bytes, inodes };
+        let (all, logs) = ((100, 10), (30, 4));
+        assert_eq!(
+            split(all, logs, &one),
+            Some(BTreeMap::from([("/state".to_owned(), use_of(100, 10))]))
+        );
+        assert_eq!(
+            split(all, logs, &two),
+            Some(BTreeMap::from([
+                ("/state".to_owned(), use_of(70, 6)),
+                ("/logs".to_owned(), use_of(30, 4))
+            ]))
+        );
+        assert_eq!(split(all, logs, &[]), None);
+    }
 }
