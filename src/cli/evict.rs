@@ -25,7 +25,7 @@ pub struct Args {
     #[arg(long, conflicts_with = "pod")]
     pub dry_run: bool,
     /// Seconds between SIGTERM and SIGKILL at the most [default: the pod's own]
-    #[arg(long, value_name = "SECONDS", requires = "pod")]
+    #[arg(long, value_name = "SECONDS", conflicts_with = "dry_run")]
     pub grace_period: Option<u64>,
     /// How to print it
     #[arg(short, long, value_enum, default_value_t)]
