@@ -121,7 +121,7 @@ impl Watcher {
             }
             // Notices in a row lead to one look.
             let early = APART.saturating_sub(looked.elapsed());
-            if !early.is_zero() && self.sleep_undisturbed(end, early) {
+            if !early.is_zero() && Self::sleep_undisturbed(end, early) {
                 return;
             }
         }
@@ -195,7 +195,7 @@ impl Watcher {
         }
     }
 
-    fn sleep_undisturbed(&self, end: &PipeReader, wait: Duration) -> bool {
+    fn sleep_undisturbed(end: &PipeReader, wait: Duration) -> bool {
         let mut end = [PollFd::new(end.as_fd(), PollFlags::POLLIN)];
         let timeout = PollTimeout::try_from(wait).unwrap_or(PollTimeout::MAX);
         nix::poll::poll(&mut end, timeout).is_ok_and(|told| told > 0)

@@ -2,10 +2,11 @@
 
 use k8s_openapi::api::core::v1;
 
+use crate::admission::Verdict;
 use crate::agent::request::{Cause, Refusal};
 use crate::agent::run::Agent;
+use crate::model::QosClass;
 use crate::model::eviction::Pressure;
-use crate::model::{Pod, QosClass};
 
 /// The taint that a pod must tolerate to come in while memory is short.
 const MEMORY_TAINT: &str = "node.kubernetes.io/memory-pressure";
@@ -15,10 +16,10 @@ impl Agent {
     /// some, and those that say that they can bear it; critical ones always may.
     pub(in crate::agent) fn refuse_under_pressure(
         &self,
-        pod: &Pod,
-        qos: QosClass,
+        verdict: &Verdict,
         object: &v1::Pod,
     ) -> Result<(), Refusal> {
+        let (pod, qos) = (verdict.pod(), verdict.qos());
         let pressed = Pressure::ALL
             .into_iter()
             .filter(|it| self.evictor.is_pressed(*it));

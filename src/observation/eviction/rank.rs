@@ -6,6 +6,7 @@
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
+use std::fmt::Write;
 
 use super::quantity;
 use crate::model::QosClass;
@@ -184,18 +185,20 @@ impl Ranked<'_> {
                 (container.of(signal, place), container.request(signal))
                 && used > request
             {
-                message.push_str(&format!(
+                let _ = write!(
+                    message,
                     "Container {name} was using {}, request is {}, has larger consumption of {starved}. ",
                     shown(used),
                     shown(request)
-                ));
+                );
             }
         }
         if self.request.is_none() {
-            message.push_str(&format!(
+            let _ = write!(
+                message,
                 "The pod was using {} {starved}. ",
                 shown(self.used)
-            ));
+            );
         }
         message
     }

@@ -8,6 +8,9 @@ use super::encode::{Figure, Shape, family};
 use crate::report::Tallies;
 use crate::report::stats::SignalFigure;
 
+/// Name, help and figure.
+type Gauge = (&'static str, &'static str, fn(&SignalFigure) -> u64);
+
 pub(super) fn encode(
     encoder: &mut DescriptorEncoder<'_>,
     signals: &[SignalFigure],
@@ -28,7 +31,7 @@ pub(super) fn encode(
         Shape::Counter,
         evictions,
     )?;
-    let figures: [(&str, &str, fn(&SignalFigure) -> u64); 2] = [
+    let figures: [Gauge; 2] = [
         (
             "allotd_eviction_signal_available",
             "what is left by an eviction signal (bytes, inodes or tasks)",
