@@ -27,6 +27,9 @@ const PSI: &str = "/proc/pressure/memory";
 /// Tasks that waited for memory for 100 ms in one second; and the same for kernels that grant only windows
 /// of two seconds.
 const TRIGGERS: [&str; 2] = ["some 100000 1000000", "some 200000 2000000"];
+/// The owner is told so often even if there is nothing new, so that it knows that somebody looks: well
+/// within the time after which it takes what it knows for stale.
+const HEARTBEAT: Duration = Duration::from_secs(15);
 /// The kernel may tell of the pods' limit a hundred times a second: one look in this time is enough.
 const APART: Duration = Duration::from_millis(100);
 
@@ -49,7 +52,7 @@ pub struct Pressure {
 
 impl Pressure {
     /// Looks from now on. What is seen is handed to `deliver` the first time, and whenever a threshold is
-    /// met, was met, or something has become unknown or known; the thread ends when that returns false.
+    /// met, was met, or something has become unknown or known, and four times a minute; the thread ends when that returns false.
     ///
     /// # Errors
     /// No thread can be had.
@@ -87,6 +90,7 @@ struct Watcher {
     limit: Option<File>,
     last: Option<(Vec<Reading>, Instant)>,
     met_since: Option<Instant>,
+    delivered: Option<Instant>,
 }
 
 impl Watcher {
@@ -104,6 +108,7 @@ impl Watcher {
             psi,
             last: None,
             met_since: None,
+            delivered: None,
         }
     }
 
@@ -147,9 +152,14 @@ impl Watcher {
             .last
             .as_ref()
             .is_none_or(|(last, _)| shape(last) != shape(&seen));
+        let heard = |at: Instant| now.duration_since(at) < HEARTBEAT;
+        let is_news = is_met || was_met || changed || !self.delivered.is_some_and(heard);
+        if is_news {
+            self.delivered = Some(now);
+        }
         let wait = pause(&seen, &self.thresholds, &past);
         self.last = Some((seen, now));
-        (is_met || was_met || changed, wait)
+        (is_news, wait)
     }
 
     /// Sleeps until the kernel tells of something, or for so long. Whether it is over.

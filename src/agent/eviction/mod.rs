@@ -10,6 +10,7 @@ mod weigh;
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
+use super::entry::PodEntry;
 use super::events::Severity;
 use super::input::Input;
 use super::request::{PodKey, Refusal};
@@ -33,7 +34,7 @@ pub enum News {
     Seen(Facts),
     /// What pods use, read because of this need.
     Weighed(Need, Vec<PodUse>),
-    /// The files of pods that are over are gone, but for these, which could not be removed.
+    /// Pods that are over hold nothing more, but for these, for which that could not be done.
     Freed(Vec<(PodUid, String)>),
 }
 
@@ -51,8 +52,8 @@ pub(super) struct Evictor {
     /// Something is under way on another thread.
     busy: bool,
     victim: Option<(PodKey, PodUid)>,
-    /// Pods that are over and whose files are gone already.
-    freed: BTreeSet<PodUid>,
+    /// Pods that are over and hold nothing more: of memory, or of disk.
+    freed: BTreeSet<(bool, PodUid)>,
     /// That nobody can go is told once for as long as it is so.
     told_nobody: bool,
     /// When a condition ends.
@@ -120,7 +121,7 @@ impl Agent {
             News::Freed(failed) => {
                 self.evictor.busy = false;
                 for (uid, why) in failed {
-                    tracing::warn!("the files of pod {uid}, which is over, are still there: {why}");
+                    tracing::warn!("pod {uid}, which is over, still holds what it held: {why}");
                 }
                 self.evictor.decider.gone(uptime());
             }
@@ -159,12 +160,12 @@ impl Agent {
         }
     }
 
-    /// Finds out what pods use. Where disk is short, the files of pods that are over go first.
+    /// Finds out what pods use. What pods that are over still hold goes first.
     fn weigh(&mut self, need: Need) {
         let handle = self.handle.clone();
         let of_disk = matches!(need.signal.starved(), Starved::Disk | Starved::Inodes);
         self.evictor.busy = true;
-        if of_disk && self.free_files() {
+        if self.free(need.signal.starved()) {
             return;
         }
         let (mut pods, census, disks) =
@@ -175,15 +176,36 @@ impl Agent {
         });
     }
 
-    /// Removes the files and logs of pods that are over. Whether there are such.
-    fn free_files(&mut self) -> bool {
+    /// Gives back what pods that are over still hold: their files and logs, or volumes in memory. Whether
+    /// there are such.
+    fn free(&mut self, starved: Starved) -> bool {
         let by_uid = &self.by_uid;
-        self.evictor.freed.retain(|uid| by_uid.contains_key(uid));
+        let freed = &mut self.evictor.freed;
+        freed.retain(|(_, uid)| by_uid.contains_key(uid));
+        let of_memory = starved == Starved::Memory;
+        let message = match starved {
+            Starved::Memory => {
+                "Gave back volumes in memory: the node is short of it, and the pod is over"
+            }
+            Starved::Disk | Starved::Inodes => {
+                "Removed files and logs: the node is short of disk, and the pod is over"
+            }
+            Starved::Pids => return false,
+        };
         let over = self.pods.values().filter(|entry| {
             entry.is_over() && !entry.is_active() && !entry.placed && !entry.clearing
         });
-        let over = over.filter(|entry| !self.evictor.freed.contains(entry.uid()));
+        let holds = |entry: &&PodEntry| {
+            !of_memory || self.places(entry).iter().any(|place| place.in_memory)
+        };
         let over: Vec<_> = over
+            .filter(|entry| {
+                !self
+                    .evictor
+                    .freed
+                    .contains(&(of_memory, entry.uid().clone()))
+            })
+            .filter(holds)
             .map(|entry| (entry.key(), entry.uid().clone()))
             .collect();
         let mut ids = Vec::new();
@@ -191,11 +213,9 @@ impl Agent {
             let entry = self.pods.get(&key);
             let first = entry.and_then(|entry| entry.container_names().next());
             let id = first.and_then(|name| self.container_id(&key, name));
-            self.evictor.freed.insert(uid.clone());
+            self.evictor.freed.insert((of_memory, uid.clone()));
             if let Some(id) = id {
-                let message =
-                    "Removed files and logs: the node is short of disk, and the pod is over";
-                self.event(&key, "", Severity::Normal, "FilesRemoved", message);
+                self.event(&key, "", Severity::Normal, "ResourcesReclaimed", message);
                 ids.push((uid, id));
             }
         }
@@ -205,10 +225,14 @@ impl Agent {
         let (runtime, handle) = (self.runtime.clone(), self.handle.clone());
         self.tokio.spawn_blocking(move || {
             let failed = ids.into_iter().filter_map(|(uid, id)| {
-                let removed = runtime
-                    .remove_pod(&id)
-                    .and_then(|()| runtime.remove_logs(&id));
-                removed.err().map(|error| (uid, error.to_string()))
+                let done = if of_memory {
+                    runtime.give_back_memory(&id)
+                } else {
+                    runtime
+                        .remove_pod(&id)
+                        .and_then(|()| runtime.remove_logs(&id))
+                };
+                done.err().map(|error| (uid, error.to_string()))
             });
             handle.tell(Input::Eviction(Box::new(News::Freed(failed.collect()))))
         });

@@ -126,6 +126,8 @@ fn the_end_of_being_met_and_a_figure_that_gets_lost_are_news() {
     assert!(look(None).0, "unknown");
     assert!(!look(None).0);
     assert!(look(Some(500)).0, "known again");
+    let told = (0..60).filter(|_| look(Some(500)).0).count();
+    assert_eq!(told, 4, "in a minute");
 }
 
 #[test]
