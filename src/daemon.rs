@@ -9,11 +9,12 @@ use anyhow::{Context, bail};
 use tokio::net::UnixListener;
 use tokio::signal::unix::{SignalKind, signal};
 
-use crate::agent::{self, Handle, Input, Parts};
+use crate::agent::{self, Handle, Input, News, Parts};
 use crate::cgroup::Cgroupfs;
 use crate::config::Config;
 use crate::observation::kmsg;
 use crate::observation::node as facts;
+use crate::observation::pressure::{Places, Pressure};
 use crate::observation::watch::Watch;
 use crate::report::node::SystemInfo;
 use crate::runtime::Runtime;
@@ -46,6 +47,7 @@ pub fn run(config: &Config) -> anyhow::Result<()> {
         listen(config)?
     };
     let owner = agent::start(parts, receive).context("cannot start")?;
+    let pressure = watch_pressure(config, handle.clone())?;
     let _ = sd_notify::notify(&[sd_notify::NotifyState::Ready]);
     tracing::info!("serving on {}", config.socket.display());
     let stopped = tokio.block_on(server::serve(
@@ -58,6 +60,7 @@ pub fn run(config: &Config) -> anyhow::Result<()> {
     ));
     let _ = sd_notify::notify(&[sd_notify::NotifyState::Stopping]);
     tracing::info!("stopping; pods go on");
+    drop(pressure);
     handle.tell(Input::Stop);
     let _ = owner.join();
     let _ = std::fs::remove_file(&config.socket);
@@ -102,6 +105,20 @@ fn parts(config: &Config, handle: Handle, tokio: tokio::runtime::Handle) -> anyh
         handle,
         config: config.clone(),
     })
+}
+
+/// Looks at what the node has left from now on; the top cgroup is there by now.
+fn watch_pressure(config: &Config, handle: Handle) -> anyhow::Result<Pressure> {
+    let places = Places {
+        pods: config.cgroup_root.clone(),
+        files: config.state_dir.clone(),
+        logs: config.pod_logs_dir.clone(),
+    };
+    let thresholds = config.eviction().unwrap_or_default().thresholds;
+    Pressure::start(places, thresholds, move |facts| {
+        handle.tell(Input::Eviction(Box::new(News::Seen(facts))))
+    })
+    .context("cannot watch what the node has left")
 }
 
 /// Logs go to the journal where systemd connected it, else to the terminal.

@@ -110,6 +110,9 @@ const PURE: &[&str] = &[
     "report",
 ];
 
+/// Parts of other rooms that are pure all the same.
+const PURE_PARTS: &[&str] = &["observation/eviction"];
+
 /// What a pure room must not name.
 const IMPURE: &[&str] = &[
     "std::fs",
@@ -207,7 +210,8 @@ fn data_flows_one_way() {
 fn pure_rooms_touch_nothing() {
     let mut wrong = Vec::new();
     for (path, text) in sources() {
-        if !PURE.contains(&room(&path).as_str()) {
+        let in_pure_part = PURE_PARTS.iter().any(|part| path.starts_with(part));
+        if !PURE.contains(&room(&path).as_str()) && !in_pure_part {
             continue;
         }
         for (number, line) in code(&text).lines().enumerate() {

@@ -173,7 +173,8 @@ fn settings_of_eviction_are_read_or_all_faults_are_told() {
         ("5%".to_owned(), "1Gi".to_owned())
     );
     let faults = settings(&[
-        ("imagefs.available", "5%"),
+        ("imagefs.free", "5%"),
+        ("pid.available", "5%"),
         ("memory.available", "5x"),
         ("nodefs.available", "200%"),
     ]);

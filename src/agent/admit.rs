@@ -66,13 +66,7 @@ impl Agent {
             .ledger
             .situation(&self.node, &key.namespace, &self.limited);
         let verdict = admission::admit(read.object, &situation);
-        if !verdict.is_admitted() {
-            let refusal = refused(&subject(&key), verdict.reasons());
-            if !dry_run {
-                self.note_refusal(&key, &refusal);
-            }
-            return Err(refusal);
-        }
+        self.heed(&key, &verdict, &object, dry_run)?;
         apply_defaults(&mut object, &verdict);
         let mut warnings = verdict.warnings();
         warnings.extend(read.notes.iter().map(ToString::to_string));
@@ -173,6 +167,28 @@ impl Agent {
         self.commit(changes).map_err(|error| {
             Refusal::not_durable(format!("pod {key} cannot be made durable: {error}"))
         })
+    }
+
+    /// What speaks against a pod, be it the pod, a policy or the state of the node, refuses it.
+    fn heed(
+        &mut self,
+        key: &PodKey,
+        verdict: &Verdict,
+        object: &v1::Pod,
+        dry_run: bool,
+    ) -> Result<(), Refusal> {
+        let refusal = if verdict.is_admitted() {
+            self.refuse_under_pressure(verdict, object).err()
+        } else {
+            Some(refused(&subject(key), verdict.reasons()))
+        };
+        let Some(refusal) = refusal else {
+            return Ok(());
+        };
+        if !dry_run {
+            self.note_refusal(key, &refusal);
+        }
+        Err(refusal)
     }
 
     fn note_refusal(&mut self, key: &PodKey, refusal: &Refusal) {

@@ -64,6 +64,12 @@ impl Agent {
                 pod,
                 reply,
             } => drop(reply.send(Ok(self.kills.list(namespace.as_deref(), pod.as_deref())))),
+            Request::Evict {
+                key,
+                grace_seconds,
+                reply,
+            } => drop(reply.send(self.evict_by_hand(&key, grace_seconds))),
+            Request::Eviction(reply) => drop(reply.send(Ok(Box::new(self.eviction())))),
             Request::Diff(reply) => drop(reply.send(self.diff())),
             Request::Status(reply) => drop(reply.send(Ok(self.status()))),
             Request::LogFile {
@@ -205,6 +211,7 @@ impl Agent {
         let missing = ControllerSet::from_iter(Controller::ALL).without(&controllers);
         let mut problems: Vec<_> = self.problems.values().cloned().collect();
         problems.extend(self.kernel.remarks());
+        problems.extend(self.evictor.faults());
         let unenforced: Vec<_> = self.unenforced.values().flatten().collect();
         problems.extend(unenforced.iter().copied().take(SHOWN).cloned());
         if let Some(more) = unenforced.len().checked_sub(SHOWN)
@@ -241,6 +248,7 @@ impl Agent {
                 .err()
                 .map(|why| format!("OOM kills are counted but not named: {why}"))
                 .into_iter()
+                .chain(self.evictor.notes())
                 .collect(),
         }
     }

@@ -20,6 +20,8 @@ impl Agent {
             swap: self.facts.swap,
             max_pids: self.facts.max_pids,
             disk: self.config.state_dir.clone(),
+            logs: self.config.pod_logs_dir.clone(),
+            cgroups: self.config.cgroup_root.clone(),
             pods: self
                 .pods
                 .values()

@@ -6,6 +6,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 use tokio::sync::oneshot;
 
 use super::cache::Cache;
+use super::eviction::News;
 use super::guard::Verdict;
 use super::request::{Refusal, Reply, Request};
 use super::sampler::Sampler;
@@ -55,6 +56,8 @@ pub enum Input {
         /// What was found.
         verdict: Verdict,
     },
+    /// What concerns eviction.
+    Eviction(Box<News>),
     /// End in good order; pods go on.
     Stop,
 }

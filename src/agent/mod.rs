@@ -16,6 +16,7 @@ mod enforce;
 mod entry;
 pub mod events;
 mod guard;
+mod eviction;
 mod hints;
 mod input;
 mod kills;
@@ -41,6 +42,7 @@ mod tell;
 mod tests;
 
 pub use cache::{Cache, Change, Expired, Seen, Watcher};
+pub use eviction::{EvictionParts, News};
 pub use input::{Handle, Input};
 pub use node::build as build_node;
 pub use objects::usage;

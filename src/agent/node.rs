@@ -79,6 +79,7 @@ impl Agent {
             &self.node,
             &self.system,
             &self.problems.values().cloned().collect::<Vec<_>>(),
+            self.evictor.conditions(),
             self.started,
             self.node_told.0,
         ))

@@ -8,6 +8,7 @@ use k8s_openapi::api::core::v1;
 use serde_json::Value;
 use tokio::sync::oneshot;
 
+use super::eviction::EvictionParts;
 use crate::cgroup::{CgroupPath, Reader};
 use crate::model::Kind;
 use crate::model::space::Place;
@@ -137,6 +138,17 @@ pub enum Request {
         /// The oldest first.
         reply: Reply<Vec<Arc<OomKill>>>,
     },
+    /// End a pod as evicted, because somebody says so.
+    Evict {
+        /// Which.
+        key: PodKey,
+        /// The most seconds between SIGTERM and SIGKILL; the pod's own unless given.
+        grace_seconds: Option<u64>,
+        /// Its end has begun.
+        reply: Reply<()>,
+    },
+    /// What is known of eviction, for those who ask who would go.
+    Eviction(Reply<Box<EvictionParts>>),
     /// Wanted against kernel.
     Diff(Reply<DiffReport>),
     /// The agent's own state.

@@ -8,6 +8,7 @@ use jiff::Timestamp;
 
 use super::crash;
 use super::events::Events;
+use super::eviction::Evictor;
 use super::guard::Guard;
 use super::hints::Touch;
 use super::input::{Handle, Input};
@@ -116,6 +117,7 @@ pub struct Agent {
     pub(super) kills: Kills,
     pub(super) projects: Projects,
     pub(super) guard: Guard,
+    pub(super) evictor: Evictor,
     pub(super) tallies: Tallies,
     /// OOM counters of the levels above pods, as told.
     pub(super) levels_seen: BTreeMap<String, OomSeen>,
@@ -153,6 +155,8 @@ impl Agent {
     pub(super) fn empty(parts: Parts, node: Node, events: Events, revision: u64) -> Self {
         let policy = parts.config.policy();
         let levels = levels(&Totals::default(), &node, &policy);
+        // The settings were read before; without any nothing is evicted.
+        let eviction = parts.config.eviction().unwrap_or_default();
         Self {
             policy,
             limited: parts.config.limited_resources(),
@@ -184,6 +188,7 @@ impl Agent {
             unenforced: BTreeMap::new(),
             events,
             kills: Kills::default(),
+            evictor: Evictor::new(eviction),
             tallies: Tallies::default(),
             levels_seen: BTreeMap::new(),
             levels_dirty: false,
@@ -208,6 +213,7 @@ impl Agent {
             .wakes
             .first()
             .map_or(self.next_sync, |(at, _)| (*at).min(self.next_sync));
+        let due = self.evictor.next.map_or(due, |next| next.min(due));
         let wait = if self.touched.is_empty() {
             due.saturating_duration_since(Instant::now()).min(most)
         } else {
@@ -243,6 +249,7 @@ impl Agent {
             Input::Exited { uid, container } => self.exited(&uid, &container),
             Input::Cleared { uid, result } => self.cleared(&uid, result),
             Input::Storage { uid, verdict } => self.storage_found(&uid, verdict),
+            Input::Eviction(news) => self.take_news(*news),
             Input::Stop => {
                 self.settle_all();
                 return false;
@@ -273,6 +280,7 @@ impl Agent {
                 self.drive(&key);
             }
         }
+        self.mind_eviction();
     }
 
     /// Looks at a pod again after this time at the latest.

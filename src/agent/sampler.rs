@@ -15,10 +15,12 @@ use tokio::task::spawn_blocking;
 
 use super::input::Handle;
 use super::request::{Refusal, Request};
+use crate::observation::eviction::facts::readings;
 use crate::observation::machine;
+use crate::observation::pressure::{Places, facts};
 use crate::observation::storage;
 use crate::report::stats::summary::{Disk, DiskUse, FileSystem};
-use crate::report::stats::{Census, Readings, Round, Timed};
+use crate::report::stats::{Census, Readings, Round, SignalFigure, Timed};
 
 /// An answer this old is read again; and the least time over which a rate is taken.
 const FRESH: Duration = Duration::from_secs(1);
@@ -91,13 +93,15 @@ impl Handle {
     }
 }
 
-async fn apart<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) -> Result<T, Refusal> {
+pub(super) async fn apart<T: Send + 'static>(
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Result<T, Refusal> {
     let done = spawn_blocking(work).await;
     done.map_err(|error| Refusal::internal(error.to_string()))
 }
 
 /// Reads all; a cgroup that went away is left out.
-fn read(census: &Census) -> Round {
+pub(super) fn read(census: &Census) -> Round {
     let mut cgroups = BTreeMap::new();
     for pod in &census.pods {
         let containers = pod.containers.iter().map(|container| &container.path);
@@ -111,8 +115,28 @@ fn read(census: &Census) -> Round {
     }
     Round {
         node: timed(machine::sample()),
+        signals: signals(census),
         cgroups,
     }
+}
+
+/// The signals that are known now.
+fn signals(census: &Census) -> Vec<SignalFigure> {
+    let places = Places {
+        pods: census.cgroups.clone(),
+        files: census.disk.clone(),
+        logs: census.logs.clone(),
+    };
+    let known = readings(&facts(&places)).into_iter().filter_map(|reading| {
+        let figures = reading.figures()?;
+        Some(SignalFigure {
+            signal: reading.signal.to_string(),
+            path: reading.place.clone(),
+            available: figures.available,
+            capacity: figures.capacity,
+        })
+    });
+    known.collect()
 }
 
 /// A sample that was read just now.
@@ -124,7 +148,7 @@ fn timed(sample: crate::cgroup::Sample) -> Timed {
     }
 }
 
-fn walk(census: &Census) -> Disk {
+pub(super) fn walk(census: &Census) -> Disk {
     let (mut spaces, mut logs) = (BTreeMap::new(), BTreeMap::new());
     for pod in &census.pods {
         let processes = || {

@@ -13,6 +13,7 @@ pub mod describe;
 pub mod diff;
 pub mod error;
 pub mod events;
+pub mod evict;
 pub mod explain;
 pub mod get;
 pub mod input;
@@ -91,6 +92,7 @@ pub enum Command {
     Logs(logs::Args),
     Events(events::Args),
     Oom(oom::Args),
+    Evict(evict::Args),
     Attach(attach::Args),
     Proxy(proxy::Args),
     Quota(quota::Args),
@@ -255,6 +257,7 @@ pub fn run(command: &Command, context: &Context, out: &mut dyn Write) -> Result<
         Command::Logs(args) => logs::run(args, context, out),
         Command::Events(args) => events::run(args, context, out),
         Command::Oom(args) => oom::run(args, context, out),
+        Command::Evict(args) => evict::run(args, context, out),
         Command::Attach(args) => attach::run(args, context, out),
         Command::Proxy(args) => proxy::run(args, context, out),
         Command::Quota(args) => quota::run(args, context, out),

@@ -117,7 +117,7 @@ fn limit(kill: &OomKill) -> String {
 }
 
 /// The largest unit that leaves at least one of it, with one decimal where that says more.
-fn size(bytes: u64) -> String {
+pub(super) fn size(bytes: u64) -> String {
     const UNITS: [&str; 4] = ["Ki", "Mi", "Gi", "Ti"];
     let fits = |(shift, _): &(u32, &str)| bytes >> shift > 0;
     let units = (10..).step_by(10).zip(UNITS);

@@ -7,6 +7,7 @@ pub mod annotation;
 pub mod cluster_quota;
 pub mod definition;
 pub mod effective;
+pub mod eviction;
 pub mod kind;
 pub mod kinds;
 pub mod lifecycle;

@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
 
+use super::eviction::Signal;
 use super::{ResourceList, ResourceName};
 use crate::units::{Bytes, HugePageSize, PageSize, Quantity};
 
@@ -143,9 +144,12 @@ impl HardEviction {
             let place = match signal.as_str() {
                 "memory.available" => &mut read.memory,
                 "nodefs.available" => &mut read.disk,
+                // It keeps nothing of what pods may ask for.
+                other if Signal::of_setting(other).is_some() => continue,
                 _ => {
                     problems.push(format!(
-                        "evictionHard.{signal} is not known: memory.available and nodefs.available are"
+                        "evictionHard.{signal} is not known: {} are",
+                        Signal::settable_names()
                     ));
                     continue;
                 }

@@ -76,13 +76,7 @@ fn cpu(stat: &str, ticks: u64) -> Cpu {
 
 /// `/proc/meminfo`.
 fn memory(meminfo: &str) -> Memory {
-    let bytes = |key: &str| {
-        let line = meminfo
-            .lines()
-            .find_map(|line| line.strip_prefix(key)?.strip_prefix(':'))?;
-        let kib = parse::number(line.trim().strip_suffix(" kB")?)?;
-        kib.checked_mul(1024).map(Bytes)
-    };
+    let bytes = |key: &str| kib_line(meminfo, key);
     let difference = |all: &str, part: &str| Some(bytes(all)?.saturating_sub(bytes(part)?));
     Memory {
         current: difference("MemTotal", "MemFree"),
@@ -98,8 +92,16 @@ fn memory(meminfo: &str) -> Memory {
     }
 }
 
+/// A line of `/proc/meminfo`.
+pub(super) fn kib_line(meminfo: &str, key: &str) -> Option<Bytes> {
+    let mut lines = meminfo.lines();
+    let line = lines.find_map(|line| line.strip_prefix(key)?.strip_prefix(':'))?;
+    let kib = parse::number(line.trim().strip_suffix(" kB")?)?;
+    kib.checked_mul(1024).map(Bytes)
+}
+
 /// Tasks, threads included: the number behind the slash of `/proc/loadavg`.
-fn tasks(loadavg: &str) -> Option<u64> {
+pub(super) fn tasks(loadavg: &str) -> Option<u64> {
     let (_, all) = loadavg.split_whitespace().nth(3)?.split_once('/')?;
     parse::number(all)
 }

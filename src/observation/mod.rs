@@ -2,9 +2,11 @@
 //!
 //! Readings come in, observations go out; nothing here decides what to do about them.
 
+pub mod eviction;
 pub mod kmsg;
 pub mod machine;
 pub mod node;
 pub mod oom;
+pub mod pressure;
 pub mod storage;
 pub mod watch;

@@ -6,6 +6,8 @@ use k8s_openapi::api::core::v1;
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity as ApiQuantity;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, Time};
 
+use crate::model::eviction::Pressure;
+use crate::model::lifecycle::Condition;
 use crate::model::{Node, ResourceList};
 
 /// Facts of the running system that the model does not need.
@@ -26,6 +28,7 @@ pub fn object(
     node: &Node,
     system: &SystemInfo,
     problems: &[String],
+    pressures: &[Condition],
     since: jiff::Timestamp,
     revision: u64,
 ) -> v1::Node {
@@ -51,7 +54,13 @@ pub fn object(
         status: Some(v1::NodeStatus {
             capacity: Some(api_list(&node.capacity)),
             allocatable: Some(api_list(&node.allocatable)),
-            conditions: Some(vec![ready(problems, since)]),
+            conditions: Some(
+                pressures
+                    .iter()
+                    .map(condition)
+                    .chain([ready(problems, since)])
+                    .collect(),
+            ),
             node_info: Some(v1::NodeSystemInfo {
                 architecture: architecture().to_owned(),
                 boot_id: system.boot_id.clone(),
@@ -65,6 +74,36 @@ pub fn object(
             }),
             ..v1::NodeStatus::default()
         }),
+    }
+}
+
+/// What is so of a node that has too little of something, or enough, in the kubelet's words.
+pub fn pressure(kind: Pressure, status: bool, since: jiff::Timestamp) -> Condition {
+    let (reason, message) = match (kind, status) {
+        (Pressure::Memory, true) => ("InsufficientMemory", "insufficient memory available"),
+        (Pressure::Memory, false) => ("SufficientMemory", "sufficient memory available"),
+        (Pressure::Disk, true) => ("DiskPressure", "disk pressure"),
+        (Pressure::Disk, false) => ("NoDiskPressure", "no disk pressure"),
+        (Pressure::Pids, true) => ("InsufficientPID", "insufficient PID available"),
+        (Pressure::Pids, false) => ("SufficientPID", "sufficient PID available"),
+    };
+    Condition {
+        kind: kind.to_string(),
+        status,
+        reason: format!("KubeletHas{reason}"),
+        message: format!("kubelet has {message}"),
+        since,
+    }
+}
+
+fn condition(condition: &Condition) -> v1::NodeCondition {
+    v1::NodeCondition {
+        type_: condition.kind.clone(),
+        status: if condition.status { "True" } else { "False" }.to_owned(),
+        reason: Some(condition.reason.clone()),
+        message: Some(condition.message.clone()),
+        last_transition_time: Some(Time(condition.since)),
+        ..v1::NodeCondition::default()
     }
 }
 

@@ -6,6 +6,9 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 use crate::model::lifecycle::{Condition, ContainerState, ContainerStatus, PodPhase, Termination};
 use crate::model::{ContainerKind, QosClass};
 
+/// The condition of a pod that is ended for the node's sake; it stays.
+pub const DISRUPTION_TARGET: &str = "DisruptionTarget";
+
 /// What is so of a pod now.
 #[derive(Clone, Debug)]
 pub struct PodFacts {
@@ -202,6 +205,8 @@ pub fn conditions(
             now,
         ),
     ];
+    let told = before.iter().filter(|old| old.kind == DISRUPTION_TARGET);
+    conditions.extend(told.cloned());
     for condition in &mut conditions {
         if let Some(same) = before
             .iter()

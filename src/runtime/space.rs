@@ -110,6 +110,14 @@ impl Runtime {
         }
     }
 
+    /// Gives back the memory that volumes of a pod hold that is over; its files stay.
+    ///
+    /// # Errors
+    /// What the kernel answered.
+    pub fn give_back_memory(&self, of: &ContainerId) -> Result<(), RuntimeError> {
+        self.detach_volumes(of)
+    }
+
     /// Detaches the volumes of a pod that are file systems in memory: nothing of them is left.
     pub(super) fn detach_volumes(&self, of: &ContainerId) -> Result<(), RuntimeError> {
         let above = of.volumes_path();

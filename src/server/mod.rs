@@ -6,6 +6,7 @@
 mod body;
 mod change;
 mod discovery;
+mod eviction;
 mod follow;
 mod form;
 mod health;
@@ -108,6 +109,8 @@ fn router(shared: Shared, access: Access, bounds: Bounds) -> Router {
         .route(&format!("{own}/diff"), get(own::diff))
         .route(&format!("{own}/oomkills"), get(own::oom_kills))
         .route(&format!("{own}/top"), get(own::top))
+        .route(&format!("{own}/eviction"), get(eviction::dry_run))
+        .route(&format!("{own_pod}/evict"), post(eviction::by_hand))
         .route(&format!("{own_pod}/explain"), get(own::explain))
         .route(&format!("{own_pod}/usage"), get(own::usage))
         .route(&format!("{own_pod}/attach"), post(own::attach))

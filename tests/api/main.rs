@@ -10,6 +10,7 @@ mod cases;
 mod check;
 mod command_line;
 mod definitions;
+mod eviction;
 mod figures;
 mod followers;
 mod hostile;

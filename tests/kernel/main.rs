@@ -61,6 +61,7 @@ const TOPICS: &[&[Test]] = &[
     node::command_line::TESTS,
     node::policies::TESTS,
     node::storage::TESTS,
+    node::eviction::TESTS,
 ];
 
 /// What a test returns. It may panic as well; both are failures with a text.

@@ -6,6 +6,7 @@ mod cases;
 mod definitions;
 mod durable;
 mod ends;
+mod eviction;
 mod kernel;
 mod namespaces;
 mod random;

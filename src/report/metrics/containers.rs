@@ -9,6 +9,7 @@ use prometheus_client::collector::Collector;
 use prometheus_client::encoding::DescriptorEncoder;
 
 use super::encode::{Figure, Labels, Shape, family};
+use super::eviction;
 use crate::cgroup::Sample;
 use crate::cgroup::parse::{Pressure, Stall};
 use crate::report::Tallies;
@@ -213,7 +214,9 @@ impl Collector for Containers {
         }
         self.encode_huge_pages(&mut encoder)?;
         self.encode_of_containers(&mut encoder)?;
-        encode_tallies(&mut encoder, &self.0.census.tallies)
+        let tallies = &self.0.census.tallies;
+        eviction::encode(&mut encoder, &self.0.later.signals, tallies)?;
+        encode_tallies(&mut encoder, tallies)
     }
 }
 

@@ -76,6 +76,9 @@ pub(super) fn is_openmetrics(accept: &str) -> bool {
     first == Some("application/openmetrics-text")
 }
 
+/// Counters that are known without `_total`: the kubelet's scrapers ask for the older text.
+const WITHOUT_TOTAL: [&str; 1] = ["kubelet_evictions"];
+
 /// The older text: there a counter's family is called as its samples are, with `_total`, and neither
 /// units nor an end are known.
 pub(super) fn plain(openmetrics: &str) -> String {
@@ -89,6 +92,12 @@ pub(super) fn plain(openmetrics: &str) -> String {
         let mut words = line.splitn(4, ' ');
         match (words.next(), words.next(), words.next(), words.next()) {
             (Some("#"), Some("UNIT" | "EOF"), _, _) => continue,
+            (Some("#"), Some(_), Some(name), _) if WITHOUT_TOTAL.contains(&name) => {
+                text.push_str(line);
+            }
+            (Some(series), ..) if WITHOUT_TOTAL.iter().any(|name| is_total_of(name, series)) => {
+                text.push_str(&line.replacen("_total", "", 1));
+            }
             (Some("#"), Some(what), Some(name), Some(rest)) if is_counter(name) => {
                 text.extend(["# ", what, " ", name, "_total ", rest]);
             }
@@ -97,6 +106,14 @@ pub(super) fn plain(openmetrics: &str) -> String {
         text.push('\n');
     }
     text
+}
+
+/// Whether a line begins a sample of the counter of this name.
+fn is_total_of(name: &str, series: &str) -> bool {
+    series
+        .strip_prefix(name)
+        .and_then(|rest| rest.strip_prefix("_total"))
+        .is_some_and(|rest| rest.is_empty() || rest.starts_with('{'))
 }
 
 #[cfg(test)]
@@ -128,6 +145,13 @@ mod tests {
             plain(text),
             "# HELP a_seconds_total used.\n# TYPE a_seconds_total counter\n\
              a_seconds_total{x=\"# TYPE\"} 1.5\n# HELP b held.\n# TYPE b gauge\nb 2\n"
+        );
+        let text = "# HELP kubelet_evictions gone.\n# TYPE kubelet_evictions counter\n\
+                    kubelet_evictions_total{eviction_signal=\"a_total\"} 1\nkubelet_evictions_total 2\n";
+        assert_eq!(
+            plain(text),
+            "# HELP kubelet_evictions gone.\n# TYPE kubelet_evictions counter\n\
+             kubelet_evictions{eviction_signal=\"a_total\"} 1\nkubelet_evictions 2\n"
         );
     }
 }

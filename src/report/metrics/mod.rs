@@ -3,6 +3,7 @@
 
 mod containers;
 mod encode;
+mod eviction;
 mod quotas;
 mod resource;
 

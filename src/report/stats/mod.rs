@@ -39,6 +39,10 @@ pub struct Census {
     pub max_pids: Option<u64>,
     /// A directory on the file system of the pods' files.
     pub disk: PathBuf,
+    /// The directory of their logs.
+    pub logs: PathBuf,
+    /// The directory of the top cgroup.
+    pub cgroups: PathBuf,
     /// The pods by namespace and name.
     pub pods: Vec<PodPlace>,
     /// Counts of the agent.
@@ -118,8 +122,23 @@ pub struct Timed {
 pub struct Round {
     /// The node as a whole.
     pub node: Timed,
+    /// The signals of eviction that are known.
+    pub signals: Vec<SignalFigure>,
     /// The cgroups of pods and containers that were there.
     pub cgroups: BTreeMap<CgroupPath, Timed>,
+}
+
+/// A signal of eviction: bytes, inodes or tasks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SignalFigure {
+    /// Its name.
+    pub signal: String,
+    /// The file system, by a directory on it; empty for what is of the whole node.
+    pub path: String,
+    /// What is left.
+    pub available: u64,
+    /// Of how much.
+    pub capacity: u64,
 }
 
 /// The latest round, and the one before it from which rates come.

@@ -5,6 +5,7 @@ pub mod command_line;
 pub mod crash;
 mod daemon;
 pub mod enforce;
+pub mod eviction;
 pub mod oom;
 pub mod oom_many;
 pub mod policies;
