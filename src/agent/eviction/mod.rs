@@ -15,6 +15,7 @@ use super::events::Severity;
 use super::input::Input;
 use super::request::{PodKey, Refusal};
 use super::run::Agent;
+use crate::cgroup::{CgroupPath, InterfaceFile, Setting};
 use crate::model::PodUid;
 use crate::model::eviction::{Eviction, Pressure, Starved};
 use crate::model::lifecycle::Condition;
@@ -24,6 +25,7 @@ use crate::observation::eviction::rank::{PodUse, rank};
 use crate::observation::machine::uptime;
 use crate::report::node::pressure;
 use crate::report::pod::DISRUPTION_TARGET;
+use crate::units::Limit;
 
 pub use tell::Parts as EvictionParts;
 
@@ -107,7 +109,10 @@ impl Agent {
     /// Takes what concerns eviction.
     pub(super) fn take_news(&mut self, news: News) {
         match news {
-            News::Seen(facts) => {
+            News::Seen(mut facts) => {
+                let limit = self.pods_limit();
+                // What somebody else wrote there is put right, and is no shortage of memory.
+                facts.pods = facts.pods.filter(|pods| Some(pods.limit) == limit);
                 self.evictor.slow.clone_from(&facts.slow);
                 self.evictor.decider.see(readings(&facts), facts.at);
                 self.evictor.disks = facts.disks;
@@ -127,6 +132,17 @@ impl Agent {
             }
         }
         self.mind_eviction();
+    }
+
+    /// The limit of all pods as it shall be (bytes).
+    fn pods_limit(&self) -> Option<u64> {
+        let top = self.wanted.get(&CgroupPath::top())?;
+        match top.get(InterfaceFile::MemoryMax) {
+            Some(Setting::MemoryMax(Limit::At(limit))) => {
+                Some(self.kernel.page_size().floor(limit).0)
+            }
+            _ => None,
+        }
     }
 
     /// Does what is due by now.

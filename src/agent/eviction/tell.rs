@@ -25,6 +25,7 @@ pub struct Parts {
     ending: Option<String>,
     notes: Vec<String>,
     places: Places,
+    limit: Option<u64>,
 }
 
 impl Agent {
@@ -37,6 +38,7 @@ impl Agent {
             ending: evictor.victim.as_ref().map(|(key, _)| key.to_string()),
             notes: evictor.notes().chain(evictor.faults()).collect(),
             places: self.signal_places(),
+            limit: self.pods_limit(),
         }
     }
 
@@ -70,8 +72,10 @@ fn report(parts: Parts, figures: &Readings, walked: &Walked) -> EvictionReport {
         ending,
         mut notes,
         places,
+        limit,
     } = parts;
-    let facts = facts(&places);
+    let mut facts = facts(&places);
+    facts.pods = facts.pods.filter(|pods| Some(pods.limit) == limit);
     let (at, disks) = (facts.at, facts.disks.clone());
     decider.see(readings(&facts), at);
     for fault in decider.faults(at) {

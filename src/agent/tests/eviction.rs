@@ -250,6 +250,36 @@ fn figures_that_cannot_be_true_end_nothing() {
     assert!(bench.agent().evictor.faults().is_empty());
 }
 
+/// The limit of all pods counts as it shall be: what somebody else writes there is drift.
+#[test]
+fn pods_that_near_their_common_limit_are_evicted_but_not_for_a_foreign_one() {
+    let mut bench = Bench::new();
+    let (key, _) = bench.hold("web", &best_effort(0), 500);
+    let near = |limit: u64| {
+        let mut facts = plenty();
+        facts.pods = Some(PodsMemory {
+            limit,
+            current: limit - 50 * MIB,
+            ..PodsMemory::default()
+        });
+        facts
+    };
+    for _ in 0..3 {
+        bench.see(near(600 * MIB));
+        bench.pass(Duration::from_millis(30));
+    }
+    assert_eq!(bench.evicted(&key), None);
+    assert_eq!(bench.node_condition("MemoryPressure").0, "False");
+    // 4Gi less the 100Mi that are reserved.
+    bench.see_until(
+        || near(3996 * MIB),
+        "the pod to go",
+        |bench| bench.evicted(&key).is_some(),
+    );
+    let tallies = &bench.agent().tallies.evictions;
+    assert_eq!(tallies.get("allocatableMemory.available"), Some(&1));
+}
+
 #[test]
 fn under_pressure_only_those_come_in_who_do_not_make_it_worse() {
     let mut bench = Bench::new();
