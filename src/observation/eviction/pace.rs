@@ -11,7 +11,7 @@ use crate::model::eviction::{Starved, Threshold};
 
 /// No look is later than this after the one before.
 pub const LONGEST: Duration = Duration::from_secs(10);
-/// While nothing moves, no look is earlier: less than one wake-up in a second.
+/// A threshold that stays met: less than one wake-up in a second.
 const CALM: Duration = Duration::from_millis(1500);
 /// While something falls towards its threshold, or is below it.
 const SHORTEST: Duration = Duration::from_millis(200);
@@ -43,7 +43,8 @@ pub fn pause(now: &[Reading], thresholds: &[Threshold], past: &Past) -> Duration
             continue;
         };
         let headroom = figures.available.saturating_sub(least);
-        let by_nature = time(headroom, fastest(reading.signal.starved())).max(CALM);
+        let starved = reading.signal.starved();
+        let by_nature = time(headroom, fastest(starved)).max(earliest(starved));
         pause = pause.min(by_nature);
         if let Some(fall) = fall(reading, past) {
             // Four looks on the way down, so that a fall that quickens is seen.
@@ -70,12 +71,20 @@ fn fall(now: &Reading, past: &Past) -> Option<u64> {
     Some((fallen.saturating_mul(1000) / millis).max(1))
 }
 
+/// While nothing moves, no look is earlier. Memory that is short must be seen within a second; disk fills
+/// more slowly than it could.
+fn earliest(starved: Starved) -> Duration {
+    match starved {
+        Starved::Memory => Duration::from_millis(400),
+        Starved::Disk | Starved::Inodes | Starved::Pids => Duration::from_secs(3),
+    }
+}
+
 /// How fast it can fall out of rest, in units a second. What falls faster leads to stalls, of which the
 /// kernel tells.
 fn fastest(starved: Starved) -> u64 {
     match starved {
-        Starved::Memory => 256 << 20,
-        Starved::Disk => 1 << 30,
+        Starved::Memory | Starved::Disk => 256 << 20,
         Starved::Inodes => 100_000,
         Starved::Pids => 10_000,
     }
@@ -129,14 +138,14 @@ mod tests {
             (None, 20_000, None, 10_000),
             // 900 MiB could be gone in 3.5 s.
             (None, 1000, None, 3515),
-            // At rest never more than once a second, however little is left.
-            (Some((110, 1500)), 110, None, 1500),
-            (Some((110, 1500)), 109, None, 1500),
+            // At rest never more often than that, however little is left.
+            (Some((110, 1500)), 110, None, 400),
+            (Some((110, 1500)), 109, None, 400),
             // 100 MiB a second, with 200 left.
             (Some((400, 1000)), 300, None, 500),
             // 1000 MiB a second.
             (Some((1300, 1000)), 300, None, 200),
-            (Some((100, 1000)), 300, None, 1500),
+            (Some((100, 1000)), 300, None, 781),
             (None, 50, Some(0), 200),
             (None, 50, Some(31), 1500),
         ] {

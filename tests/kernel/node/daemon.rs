@@ -97,21 +97,19 @@ impl Daemon {
         Ok(())
     }
 
-    /// How often each of its threads has been woken up, by thread id.
+    /// How often each of its threads has slept and been woken up, by thread id and name. To be preempted is
+    /// no sleep.
     pub fn switches(&self) -> Anything<BTreeMap<String, u64>> {
         let mut switches = BTreeMap::new();
         for task in fs::read_dir(format!("/proc/{}/task", self.process.id()))? {
             let task = task?;
             let status = fs::read_to_string(task.path().join("status"))?;
-            let mut sum = 0;
-            for line in status.lines().filter(|line| line.contains("ctxt_switches")) {
-                sum += line
-                    .split_whitespace()
-                    .last()
-                    .unwrap_or("0")
-                    .parse::<u64>()?;
-            }
-            switches.insert(task.file_name().to_string_lossy().into_owned(), sum);
+            let field = |name: &str| {
+                let line = status.lines().find_map(|line| line.strip_prefix(name));
+                line.unwrap_or_default().trim().to_owned()
+            };
+            let thread = format!("{} {}", task.file_name().display(), field("Name:"));
+            switches.insert(thread, field("voluntary_ctxt_switches:").parse()?);
         }
         Ok(switches)
     }

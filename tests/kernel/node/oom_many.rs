@@ -84,7 +84,7 @@ fn loses(name: &str, number: u32) -> Value {
         name,
         &json!({"containers": [{
             "name": "c", "image": "i", "command": ["sh", "-c", script],
-            "resources": {"limits": {"cpu": "1", "memory": "16Mi"}},
+            "resources": {"limits": {"cpu": "800m", "memory": "16Mi"}},
         }]}),
     );
     pod["metadata"]["annotations"] = json!({"allotd.dev/oom-policy": "process"});
