@@ -100,6 +100,15 @@ pub(super) fn kib_line(meminfo: &str, key: &str) -> Option<Bytes> {
     kib.checked_mul(1024).map(Bytes)
 }
 
+/// Free pages that processors keep for themselves: the `count` of each page set in `/proc/zoneinfo`.
+pub fn kept_pages(zoneinfo: &str) -> u64 {
+    let counts = zoneinfo.lines().filter_map(|line| {
+        let count = line.trim().strip_prefix("count:")?;
+        parse::number(count.trim())
+    });
+    counts.fold(0, u64::saturating_add)
+}
+
 /// Tasks, threads included: the number behind the slash of `/proc/loadavg`.
 pub(super) fn tasks(loadavg: &str) -> Option<u64> {
     let (_, all) = loadavg.split_whitespace().nth(3)?.split_once('/')?;
@@ -125,6 +134,16 @@ mod tests {
         assert_eq!(memory.swap, Some(Bytes(3 * 1024)));
         assert_eq!(memory.anon, None, "a line that is not there is absent");
         assert_eq!(tasks("0.1 0.2 0.3 2/345 678\n"), Some(345));
+    }
+
+    #[test]
+    fn pages_that_processors_keep_are_summed() {
+        let text = "Node 0, zone    DMA32\n  pages free     1000\n  pagesets\n    cpu: 0\n\
+                    \x20             count:    1553\n              high:     1797\n    cpu: 1\n\
+                    \x20             count:    7\n  node_unreclaimable:  0\n\
+                    Node 0, zone   Normal\n  pagesets\n    cpu: 0\n              count: 40\n";
+        assert_eq!(kept_pages(text), 1600);
+        assert_eq!(kept_pages("count: x\ncount:\n"), 0);
     }
 
     #[test]

@@ -30,6 +30,8 @@ const TRIGGERS: [&str; 2] = ["some 100000 1000000", "some 200000 2000000"];
 /// The owner is told so often even if there is nothing new, so that it knows that somebody looks: well
 /// within the time after which it takes what it knows for stale.
 const HEARTBEAT: Duration = Duration::from_secs(15);
+/// With less than this part of the memory available, pages that processors keep count too.
+const LOW: u64 = 4;
 /// The kernel may tell of the pods' limit a hundred times a second: one look in this time is enough.
 const APART: Duration = Duration::from_millis(100);
 
@@ -247,9 +249,20 @@ fn trigger(path: &Path) -> Result<File, String> {
 /// Reads all that signals are made from.
 pub fn facts(places: &Places) -> Facts {
     let text = |path: &str| std::fs::read_to_string(path).ok();
+    let at = uptime();
+    let mut memory = text("/proc/meminfo").map_or_else(Memory::default, |text| memory(&text));
+    if let (Some(available), Some(total)) = (memory.available, memory.total)
+        && available < total / LOW
+    {
+        // Long on a machine of many processors, so it is only read where it may decide.
+        let kept = text("/proc/zoneinfo").map_or(0, |text| super::machine::kept_pages(&text));
+        let page = u64::try_from(rustix::param::page_size()).unwrap_or(0);
+        let kept = kept.saturating_mul(page);
+        memory.available = Some(available.saturating_add(kept).min(total));
+    }
     Facts {
-        at: uptime(),
-        memory: text("/proc/meminfo").map_or_else(Memory::default, |text| memory(&text)),
+        at,
+        memory,
         pods: pods(&places.pods),
         disks: disks(places),
         tasks: Tasks {

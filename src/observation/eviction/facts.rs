@@ -30,6 +30,9 @@ pub struct Memory {
     /// `MemTotal`
     pub total: Option<u64>,
     /// `MemAvailable`: what programs could still get without swapping, page cache that can go included.
+    /// Where it is low, with the free pages that processors keep for themselves: the kernel gives them
+    /// out, but `MemAvailable` lacks them. Since Linux 6.7 they are up to an eighth of a zone (60 MiB of a
+    /// process that ended were seen to stay there for seconds), for which a second pod must not go.
     pub available: Option<u64>,
     /// In use as the kubelet counts it: anonymous memory and page cache.
     pub in_use: Option<u64>,
