@@ -33,6 +33,9 @@ const MAX_LENGTH: usize = 1 << 20;
 /// So many objects are kept; more are refused, so that nobody can fill the agent's memory.
 const MAX_OBJECTS: usize = 20_000;
 
+/// So many ResourceQuotas or LimitRanges has a namespace, and so many ClusterResourceQuotas are there.
+pub(super) const MAX_POLICIES: usize = 1000;
+
 /// An object as the store has it.
 #[derive(Clone, Debug)]
 pub(super) struct StoredObject {
@@ -67,7 +70,10 @@ impl Agent {
                 return Err(Refusal::new(409, "AlreadyExists", message).about(&resource, &key.name));
             }
             None if !how.new => return Err(Refusal::not_found(&resource, &key.name)),
-            None => self.check_room()?,
+            None => {
+                self.check_room()?;
+                self.check_policies(&key, &about)?;
+            }
             Some(_) => {}
         }
         if let Some(known) = known {
@@ -169,6 +175,34 @@ impl Agent {
         }
         let message = format!("{MAX_OBJECTS} objects are kept already: delete some");
         Err(Refusal::new(507, "InsufficientStorage", message))
+    }
+
+    /// Every admission asks all policies of its namespace, so there is a bound on them.
+    fn check_policies(&self, key: &ObjectKey, about: &Refused<'_>) -> Result<(), Refusal> {
+        let policies = [RESOURCE_QUOTA, LIMIT_RANGE, CLUSTER_QUOTA];
+        if policies.iter().all(|kind| kind.resource() != key.resource) {
+            return Ok(());
+        }
+        let first = ObjectKey {
+            name: String::new(),
+            ..key.clone()
+        };
+        let same = |(other, _): &(&ObjectKey, &StoredObject)| {
+            other.resource == key.resource && other.namespace == key.namespace
+        };
+        let count = self.objects.range(first..).take_while(same).count();
+        if count < MAX_POLICIES {
+            return Ok(());
+        }
+        let place = match key.namespace.as_str() {
+            "" => "there are".to_owned(),
+            namespace => format!("namespace {namespace:?} has"),
+        };
+        let message = format!(
+            "{place} {count} {} already, and {MAX_POLICIES} is the most: put several into one",
+            about.resource
+        );
+        Err(Refusal::new(403, "Forbidden", message).about(about.resource, about.name))
     }
 
     /// Forgets an object; what it used is free at once.

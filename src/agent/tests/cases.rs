@@ -3,8 +3,10 @@
 use serde_json::json;
 
 use super::bench::{Bench, one, runs};
+use crate::agent::objects::MAX_POLICIES;
 use crate::agent::request::PodKey;
 use crate::cgroup::Pid;
+use crate::model::kind::LIMIT_RANGE;
 use crate::model::lifecycle::PodPhase;
 use crate::units::Bytes;
 
@@ -81,4 +83,29 @@ fn whatever_a_pod_keeps_on_disk_counts_against_its_limit() {
     let tallies = &bench.agent().tallies.evictions;
     assert_eq!(tallies.get("ephemeralpodfs.limit"), Some(&1), "{tallies:?}");
     assert!(!bench.entry(&neighbour).is_over());
+}
+
+/// Ten thousand quotas: told where it ends, and nobody else is held up.
+#[test]
+fn the_policies_of_a_namespace_are_bounded() {
+    let mut bench = Bench::new();
+    let range = |namespace: &str, number: usize| {
+        json!({
+            "apiVersion": "v1", "kind": "LimitRange",
+            "metadata": {"name": format!("r{number}"), "namespace": namespace},
+            "spec": {"limits": [{"type": "Pod", "max": {"cpu": "1"}}]},
+        })
+    };
+    for number in 0..MAX_POLICIES {
+        bench
+            .put(LIMIT_RANGE, &range("full", number), true)
+            .unwrap();
+    }
+    let refusal = bench.put(LIMIT_RANGE, &range("full", MAX_POLICIES), true);
+    let refusal = refusal.unwrap_err();
+    assert_eq!((refusal.code, refusal.reason.as_str()), (403, "Forbidden"));
+    let expected = "namespace \"full\" has 1000 limitranges already, and 1000 is the most";
+    assert!(refusal.message.starts_with(expected), "{}", refusal.message);
+    bench.put(LIMIT_RANGE, &range("full", 7), false).unwrap();
+    bench.put(LIMIT_RANGE, &range("other", 0), true).unwrap();
 }
