@@ -3,8 +3,9 @@
 use super::entry::{Live, PodEntry};
 use super::run::Agent;
 use crate::cgroup::{CgroupPath, InterfaceFile, Setting};
-use crate::model::Container;
-use crate::report::stats::{Bounds, Census, ContainerPlace, PodPlace};
+use crate::model::{Container, QosClass};
+use crate::report::stats::{Bounds, Census, ContainerPlace, Level, PodPlace};
+use crate::translation::layout::qos_path;
 use crate::units::{Bytes, Limit};
 
 impl Agent {
@@ -22,6 +23,7 @@ impl Agent {
             disk: self.config.state_dir.clone(),
             logs: self.config.pod_logs_dir.clone(),
             cgroups: self.config.cgroup_root.clone(),
+            levels: self.levels_of_pods(),
             pods: self
                 .pods
                 .values()
@@ -30,6 +32,20 @@ impl Agent {
             tallies: self.tallies.clone(),
             reader,
         }
+    }
+
+    fn levels_of_pods(&self) -> Vec<Level> {
+        let levels = [
+            ("pods", CgroupPath::top()),
+            ("burstable", qos_path(QosClass::Burstable)),
+            ("besteffort", qos_path(QosClass::BestEffort)),
+        ];
+        let level = |(name, path)| Level {
+            name,
+            bounds: self.bounds(&path),
+            path,
+        };
+        levels.map(level).into()
     }
 
     fn pod_place(&self, entry: &PodEntry) -> PodPlace {

@@ -256,6 +256,8 @@ mod tests {
             group: false,
             main: None,
             main_pid: Some(7),
+            main_started: None,
+            pressure_avg10: None,
             limit: OomLimit::default(),
             log: None,
         }

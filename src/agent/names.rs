@@ -78,6 +78,11 @@ impl Agent {
                 constraint,
                 oom_memcg: cause.oom_memcg.clone(),
                 task_memcg: cause.task_memcg.clone(),
+                stat: cause
+                    .stat
+                    .iter()
+                    .map(|(name, bytes)| ((*name).to_owned(), *bytes))
+                    .collect(),
                 asked_by: cause.asked_by.clone(),
                 gfp_mask: cause.gfp_mask.clone(),
                 order: cause.order,
@@ -132,11 +137,13 @@ impl Agent {
             return;
         };
         let (uid, attempt) = (entry.uid().to_string(), entry.attempt(container));
-        let main_pid = match entry.live(container) {
-            Live::Running(main) => Some(main.process.pid),
+        let main = match entry.live(container) {
+            Live::Running(main) => Some((main.process.pid, main.since)),
             // It may have ended while nobody looked.
-            _ => self.pid_of_run(key, container, attempt),
+            _ => self.main_of_run(key, container, attempt),
         };
+        let main_pid = main.map(|(pid, _)| pid);
+        let pressure_avg10 = self.pressure_of(key, container);
         // The kernel counts the process it chose, then the group, then one process of it after the other,
         // and any look may come in between.
         let since = now.checked_sub(GROUP_WITHIN).unwrap_or_default();
@@ -162,6 +169,8 @@ impl Agent {
                 group,
                 main: None,
                 main_pid,
+                main_started: main.map(|(_, since)| since),
+                pressure_avg10,
                 limit: limit.clone(),
                 log: None,
             });
@@ -169,10 +178,18 @@ impl Agent {
         self.name_kills();
     }
 
-    fn pid_of_run(&self, key: &PodKey, container: &str, attempt: u32) -> Option<i32> {
+    /// `memory.pressure` of a container, as [`OomKill`] has it.
+    fn pressure_of(&mut self, key: &PodKey, container: &str) -> Option<[u32; 2]> {
+        let path = self.pods.get(key)?.container_path(container)?;
+        let sample = self.kernel.reader().sample(&path).ok()??;
+        let pressure = sample.memory_pressure?;
+        Some([pressure.some?.avg10, pressure.full?.avg10])
+    }
+
+    fn main_of_run(&self, key: &PodKey, container: &str, attempt: u32) -> Option<(i32, Timestamp)> {
         let id = self.container_id(key, container)?.attempt(attempt);
         let started = self.runtime.started(&id).ok()??;
-        Some(started.process.pid)
+        Some((started.process.pid, started.started_at))
     }
 
     /// The end of a container's main process was an OOM kill: that of the only record there can be.

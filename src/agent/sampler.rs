@@ -103,14 +103,16 @@ pub(super) async fn apart<T: Send + 'static>(
 /// Reads all; a cgroup that went away is left out.
 pub(super) fn read(census: &Census) -> Round {
     let mut cgroups = BTreeMap::new();
-    for pod in &census.pods {
+    let levels = census.levels.iter().map(|level| &level.path);
+    let pods = census.pods.iter().flat_map(|pod| {
         let containers = pod.containers.iter().map(|container| &container.path);
-        for path in std::iter::once(&pod.path).chain(containers) {
-            match census.reader.sample(path) {
-                Ok(Some(sample)) => drop(cgroups.insert(path.clone(), timed(sample))),
-                Ok(None) => {}
-                Err(error) => tracing::warn!("{error}"),
-            }
+        std::iter::once(&pod.path).chain(containers)
+    });
+    for path in levels.chain(pods) {
+        match census.reader.sample(path) {
+            Ok(Some(sample)) => drop(cgroups.insert(path.clone(), timed(sample))),
+            Ok(None) => {}
+            Err(error) => tracing::warn!("{error}"),
         }
     }
     Round {

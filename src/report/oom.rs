@@ -1,5 +1,7 @@
 //! A process that was killed for lack of memory, as it is told and kept.
 
+use std::collections::BTreeMap;
+
 use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
@@ -34,6 +36,13 @@ pub struct OomKill {
     pub main_pid: Option<i32>,
     /// Whose limit it was.
     pub limit: OomLimit,
+    /// When the container's main process had started.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub main_started: Option<Timestamp>,
+    /// The part of the last ten seconds in which tasks of the container waited for memory, some of them and
+    /// all of them, when the kill was seen (hundredths of a percent).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pressure_avg10: Option<[u32; 2]>,
     /// What the kernel's log says of it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub log: Option<OomLog>,
@@ -101,6 +110,10 @@ pub struct OomLog {
     /// The victim's cgroup, from the kernel's root.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub task_memcg: Option<String>,
+    /// What the cgroup whose limit was hit used its memory for: figures of `memory.stat` by their names
+    /// there (bytes).
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub stat: BTreeMap<String, u64>,
     /// The name of the process that asked for memory.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub asked_by: Option<String>,

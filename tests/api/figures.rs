@@ -17,6 +17,15 @@ fn the_summary_has_what_the_kernel_shows() {
     assert!(node["memory"]["workingSetBytes"].as_u64() > Some(1 << 20));
     assert!(node["fs"]["capacityBytes"].as_u64() > Some(1 << 20));
     assert!(node["rlimit"]["curproc"].as_u64() > Some(1));
+    let levels = node["systemContainers"].as_array().unwrap();
+    let names: Vec<_> = levels.iter().map(|level| &level["name"]).collect();
+    assert_eq!(names, ["pods", "burstable", "besteffort"], "{node}");
+    assert!(
+        levels
+            .iter()
+            .all(|level| level["memory"]["usageBytes"].is_u64()),
+        "{node}"
+    );
     let pod = &summary["pods"][0];
     assert_eq!(pod["podRef"]["name"], "web");
     assert_eq!(pod["process_stats"]["process_count"], 1);

@@ -11,6 +11,8 @@ mod text;
 
 pub use reader::{KMSG, Reader};
 
+use std::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 use text::{Killed, Line, Record, Summary};
@@ -75,6 +77,8 @@ pub struct Cause {
     pub usage_bytes: Option<u64>,
     /// That limit (bytes).
     pub limit_bytes: Option<u64>,
+    /// What it was used for, as `memory.stat` has it: figures by their names in it (bytes).
+    pub stat: BTreeMap<&'static str, u64>,
     /// The name of the process that asked for memory; it need not be the victim.
     pub asked_by: Option<String>,
     /// What kind of memory it asked for, such as `0xcc0(GFP_KERNEL)`.
@@ -132,6 +136,8 @@ pub struct Reports {
     /// The number of the present report; reports are counted.
     report: u64,
     cause: Cause,
+    /// Lines of `memory.stat` may follow.
+    in_stat: bool,
     /// The one line of the report, which may arrive in pieces.
     summary: Vec<u8>,
     /// The victim told first: a group kill names it again.
@@ -162,7 +168,14 @@ impl Reports {
         if self.continue_summary(record) {
             return None;
         }
-        match text::line(&record.text)? {
+        let Some(line) = text::line(&record.text) else {
+            if self.in_stat {
+                self.cause.stat.extend(text::stat(&record.text));
+            }
+            return None;
+        };
+        self.in_stat = false;
+        match line {
             Line::Invoked {
                 name,
                 gfp_mask,
@@ -184,6 +197,7 @@ impl Reports {
             Line::StatsOf(path) => {
                 self.begin_after_kill();
                 self.cause.oom_memcg = Some(path);
+                self.in_stat = true;
             }
             Line::LimitOf { victim, limit } => {
                 self.begin_after_kill();

@@ -136,6 +136,29 @@ pub(super) fn line(text: &[u8]) -> Option<Line> {
     killed(text).or_else(|| invoked(text))
 }
 
+/// Figures of `memory.stat` that say what kind of memory it was (bytes): what a leak, a tmpfs, a full page
+/// cache or many sockets look like.
+const STAT: [&str; 7] = [
+    "anon",
+    "file",
+    "shmem",
+    "kernel",
+    "slab_unreclaimable",
+    "sock",
+    "pagetables",
+];
+
+/// Lines of `memory.stat`: one in a record since Linux 6.7, before that all in one, which is cut at about
+/// 1000 bytes.
+pub(super) fn stat(text: &[u8]) -> impl Iterator<Item = (&'static str, u64)> {
+    let lines = text.split(|byte| *byte == b'\n');
+    lines.filter_map(|line| {
+        let (key, value) = split(line, b" ")?;
+        let name = STAT.into_iter().find(|name| name.as_bytes() == key)?;
+        Some((name, number(value)?))
+    })
+}
+
 /// `PREFIX: Killed process PID (NAME) total-vm:NkB, …`, before Linux 5.0 without the prefix and after a
 /// line `PREFIX: Kill process …`, whose process need not be the one that is killed.
 fn killed(text: &[u8]) -> Option<Line> {

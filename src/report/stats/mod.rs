@@ -43,12 +43,25 @@ pub struct Census {
     pub logs: PathBuf,
     /// The directory of the top cgroup.
     pub cgroups: PathBuf,
+    /// The cgroups above the pods: that of all pods and those of QoS classes.
+    pub levels: Vec<Level>,
     /// The pods by namespace and name.
     pub pods: Vec<PodPlace>,
     /// Counts of the agent.
     pub tallies: Tallies,
     /// Reads the cgroups.
     pub reader: Arc<dyn Reader>,
+}
+
+/// A cgroup above the pods.
+#[derive(Clone, Debug)]
+pub struct Level {
+    /// `pods`, `burstable`, `besteffort`.
+    pub name: &'static str,
+    /// The cgroup.
+    pub path: CgroupPath,
+    /// What it may use.
+    pub bounds: Bounds,
 }
 
 /// A pod and its cgroup.

@@ -99,6 +99,13 @@ pub fn summary(readings: &Readings, booted: Option<Timestamp>, disk: Option<&Dis
         ("startTime", booted.map(|time| json!(time))),
     ]);
     of_cgroup(&mut node, figures, &bounds);
+    let levels = census.levels.iter().filter_map(|level| {
+        let figures = readings.of(&level.path)?;
+        let mut answer = object([("name", Some(json!(level.name)))]);
+        of_cgroup(&mut answer, figures, &level.bounds);
+        Some(Value::Object(answer))
+    });
+    put(&mut node, "systemContainers", Some(levels.collect()));
     if let Some(disk) = disk {
         let pids = figures.now.sample.pids.current;
         let limits = object([

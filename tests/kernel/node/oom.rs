@@ -203,6 +203,15 @@ fn a_child_dies_and_its_parent_lives() -> Outcome {
         "{kill}"
     );
     assert_ne!(kill["log"]["pid"], pid, "{kill}");
+    // What the memory was, and whether anybody had to wait for it.
+    let anon = kill["log"]["stat"]["anon"].as_u64();
+    assert!(anon > Some(48 << 20), "{kill}");
+    assert_eq!(
+        kill["pressureAvg10"].as_array().map(Vec::len),
+        Some(2),
+        "{kill}"
+    );
+    assert!(kill["mainStarted"].is_string(), "{kill}");
     let usage = get("/apis/allotd.dev/v1/namespaces/default/pods/parent/usage")?;
     assert_eq!(usage["containers"][0]["oomKills"], 1, "{usage}");
     Ok(())
