@@ -209,10 +209,21 @@ fn the_next_report_takes_nothing_from_the_one_before() {
 /// One line in a record (Linux 6.7 and later), or all in one (6.1, as the machine of the tests printed it).
 #[test]
 fn what_the_memory_was_used_for_is_told() {
-    let before = "4,1,10,-;Memory cgroup stats for /allot/podu/c:";
-    let summary = "6,9,20,-;oom-kill:constraint=CONSTRAINT_MEMCG,nodemask=(null),cpuset=/,mems_allowed=0,oom_memcg=/allot/podu/c,task_memcg=/allot/podu/c,task=init,pid=7,uid=0";
-    let killed = "3,10,21,-;Memory cgroup out of memory: Killed process 7 (init) total-vm:4kB, anon-rss:4kB, file-rss:0kB, shmem-rss:0kB, UID:0 pgtables:4kB oom_score_adj:1";
-    let together = "4,2,11,-;anon 66625536\\x0afile 4096\\x0akernel 483328\\x0apagetables 249856\\x0ashmem 7\\x0aslab 1";
+    let stat_of = |texts: &[&str]| {
+        let summary = "oom-kill:constraint=CONSTRAINT_MEMCG,nodemask=(null),cpuset=/,mems_allowed=0,oom_memcg=/allot/podu/c,task_memcg=/allot/podu/c,task=init,pid=7,uid=0";
+        let killed = "Memory cgroup out of memory: Killed process 7 (init) total-vm:4kB, anon-rss:4kB, file-rss:0kB, shmem-rss:0kB, UID:0 pgtables:4kB oom_score_adj:1";
+        let texts = texts.iter().copied().chain([summary, killed]);
+        let records: Vec<_> = (1..)
+            .zip(texts)
+            .map(|(sequence, text)| format!("4,{sequence},10,-;{text}"))
+            .collect();
+        let records: Vec<_> = records.iter().map(String::as_str).collect();
+        let (mut kills, lost) = told(&records);
+        assert_eq!((kills.len(), lost), (1, 0));
+        kills.remove(0).cause.stat
+    };
+    let before = "Memory cgroup stats for /allot/podu/c:";
+    let together = "anon 66625536\\x0afile 4096\\x0akernel 483328\\x0apagetables 249856\\x0ashmem 7\\x0aslab 1";
     let expected = [
         ("anon", 66_625_536),
         ("file", 4096),
@@ -220,21 +231,9 @@ fn what_the_memory_was_used_for_is_told() {
         ("pagetables", 249_856),
         ("shmem", 7),
     ];
-    let (kills, _) = told(&[before, together, summary, killed]);
-    assert_eq!(kills[0].cause.stat, BTreeMap::from(expected));
-    let apart = [
-        "4,2,11,-;anon 5",
-        "4,3,11,-;file x",
-        "4,4,11,-;workingset_refault_anon 9",
-    ];
-    let mut records = vec![before];
-    records.extend(apart);
-    records.extend([summary, killed]);
-    assert_eq!(
-        told(&records).0[0].cause.stat,
-        BTreeMap::from([("anon", 5)])
-    );
+    assert_eq!(stat_of(&[before, together]), BTreeMap::from(expected));
+    let apart = [before, "anon 5", "file x", "workingset_refault_anon 9"];
+    assert_eq!(stat_of(&apart), BTreeMap::from([("anon", 5)]));
     // Where no such lines belong they are no figures.
-    let (kills, _) = told(&[summary, "4,3,12,-;anon 5", killed]);
-    assert!(kills[0].cause.stat.is_empty());
+    assert_eq!(stat_of(&["anon 5"]), BTreeMap::new());
 }
