@@ -36,7 +36,7 @@ const PAGE: PageSize = PageSize::FOUR_KIB;
 const NODE: &str = "
 apiVersion: v1
 kind: Node
-metadata: {name: n}
+metadata: {name: node}
 status:
   capacity: {cpu: 4k, memory: 16Ti, pods: 10k, ephemeral-storage: 16Ti, hugepages-2Mi: 1Gi}
 ---
