@@ -6,7 +6,7 @@ use super::bench::{Bench, one, runs};
 use crate::agent::objects::MAX_POLICIES;
 use crate::agent::request::PodKey;
 use crate::cgroup::Pid;
-use crate::model::kind::LIMIT_RANGE;
+use crate::model::kind::{LIMIT_RANGE, RESOURCE_QUOTA};
 use crate::model::lifecycle::PodPhase;
 use crate::units::Bytes;
 
@@ -108,4 +108,22 @@ fn the_policies_of_a_namespace_are_bounded() {
     assert!(refusal.message.starts_with(expected), "{}", refusal.message);
     bench.put(LIMIT_RANGE, &range("full", 7), false).unwrap();
     bench.put(LIMIT_RANGE, &range("other", 0), true).unwrap();
+}
+
+/// Ten thousand quotas, sent one after the other: all but the first thousand are refused.
+#[test]
+fn ten_thousand_quotas_end_at_the_bound() {
+    let mut bench = Bench::new();
+    let quota = |number: usize| {
+        json!({
+            "apiVersion": "v1", "kind": "ResourceQuota",
+            "metadata": {"name": format!("q{number}"), "namespace": "full"},
+            "spec": {"hard": {"pods": "1"}},
+        })
+    };
+    let sent = (0..10_000).map(|number| bench.put(RESOURCE_QUOTA, &quota(number), true));
+    let refused: Vec<_> = sent.filter_map(Result::err).collect();
+    assert_eq!(refused.len(), 10_000 - MAX_POLICIES);
+    assert!(refused.iter().all(|refusal| refusal.code == 403));
+    bench.create("web", &one("Always"));
 }
