@@ -11,6 +11,7 @@ pub mod limit_range;
 pub mod lint;
 pub mod quota;
 pub mod reason;
+pub mod resize;
 pub mod validate;
 
 use crate::model::{

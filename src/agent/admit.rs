@@ -81,6 +81,8 @@ impl Agent {
             deletion: None,
             oom_seen: OomSeen::default(),
             pids_refused: 0,
+            pending: None,
+            resizing: None,
             conditions: Vec::new(),
             containers: BTreeMap::new(),
         };
@@ -140,14 +142,16 @@ impl Agent {
             return;
         }
         entry.accounted = Some(state);
-        let (pod, effective) = (entry.admitted.pod(), entry.admitted.effective());
         let demand = if state.has_ended {
-            Demand::of_ended_pod(pod)
+            Demand::of_ended_pod(entry.admitted.pod())
         } else {
-            Demand::of_pod(pod, effective)
+            entry.demand()
         };
-        let of_node = state.of_node.then(|| effective.requests.clone());
+        let of_node = state
+            .of_node
+            .then(|| entry.admitted.effective().requests.clone());
         self.ledger.hold(holder(key), demand, of_node);
+        self.room = true;
         self.publish_accounts();
     }
 

@@ -26,6 +26,11 @@ impl Agent {
             Request::PutPod { object, how, reply } => {
                 drop(reply.send(self.put_pod(object, how)));
             }
+            Request::ResizePod {
+                object,
+                dry_run,
+                reply,
+            } => drop(reply.send(self.resize_pod(&object, dry_run))),
             Request::DeletePod {
                 key,
                 grace_seconds,
@@ -90,6 +95,7 @@ impl Agent {
             entry.phase(),
             &entry.statuses(),
             &entry.enforced,
+            entry.resize().as_ref(),
             &entry.record.conditions,
             jiff::Timestamp::now(),
         );

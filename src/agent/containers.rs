@@ -53,6 +53,7 @@ impl Agent {
         if changed || entry.enforced.is_err() {
             self.enforce(&path);
         }
+        self.mind_resize(key);
         let Some(entry) = self.pods.get(key) else {
             return;
         };

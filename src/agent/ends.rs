@@ -100,7 +100,7 @@ impl Agent {
                 .map_or_else(String::new, |code| format!(", exit code {code}"))
         );
         // An end that was asked for is no bad news.
-        let severity = if end.is_success() || entry.record.deletion.is_some() {
+        let severity = if end.is_success() || entry.record.deletion.is_some() || record.restart {
             Severity::Normal
         } else {
             Severity::Warning
@@ -130,8 +130,15 @@ impl Agent {
             start.duration_until(end.finished_at)
         });
         let ran = Duration::try_from(ran.max(SignedDuration::ZERO)).unwrap_or_default();
-        let pause = backoff(record.quick_ends, ran);
-        record.quick_ends = quick_ends(record.quick_ends, ran);
+        // An end that was asked for is no reason to wait, and says nothing of the next run.
+        let asked_for = std::mem::take(&mut record.restart);
+        let pause = match asked_for {
+            true => Duration::ZERO,
+            false => backoff(record.quick_ends, ran),
+        };
+        if !asked_for {
+            record.quick_ends = quick_ends(record.quick_ends, ran);
+        }
         record.last = Some(end);
         record.attempt = record.attempt.saturating_add(1);
         record.oom_kills_before = record.oom_kills;

@@ -8,11 +8,12 @@ use jiff::Timestamp;
 use super::lifecycle::{Candidate, Progress};
 use super::record::{ContainerRecord, PodRecord};
 use super::request::PodKey;
-use crate::admission::AdmittedPod;
+use crate::admission::{AdmittedPod, Demand};
 use crate::cgroup::CgroupPath;
 use crate::model::lifecycle::{ContainerState, ContainerStatus, PodPhase, Termination};
 use crate::model::{Container, ContainerKind, PodUid};
 use crate::report::pod::PodFacts;
+use crate::report::resize::InForce;
 use crate::runtime::ProcessId;
 use crate::translation::{PodTree, container_path, pod_path};
 
@@ -28,6 +29,10 @@ pub(super) struct PodEntry {
     pub dirty: bool,
     /// The pod as admitted.
     pub admitted: AdmittedPod,
+    /// The pod as it shall be, while a resize waits.
+    pub desired: Option<AdmittedPod>,
+    /// What it took before a resize that is not in effect yet.
+    pub before: Option<Demand>,
     /// Its part of the wanted tree.
     pub translated: PodTree,
     /// Whether its part is in the wanted tree now.
@@ -93,6 +98,8 @@ impl PodEntry {
             revision,
             dirty: false,
             admitted,
+            desired: None,
+            before: None,
             translated,
             placed: false,
             live: BTreeMap::new(),
@@ -101,6 +108,19 @@ impl PodEntry {
             clearing: false,
             guarded: false,
             accounted: None,
+        }
+    }
+
+    /// What it uses of quotas: the largest of what it has, shall have, and had.
+    pub fn demand(&self) -> Demand {
+        let of = |admitted: &AdmittedPod| Demand::of_pod(admitted.pod(), admitted.effective());
+        let mut demand = of(&self.admitted);
+        if let Some(desired) = &self.desired {
+            demand = of(desired).raised_to(&demand);
+        }
+        match &self.before {
+            Some(before) => demand.raised_to(before),
+            None => demand,
         }
     }
 
@@ -200,6 +220,11 @@ impl PodEntry {
             Live::Running(_) => Progress::Running,
             Live::Starting => Progress::Starting,
             Live::Idle => match record {
+                Some(ContainerRecord {
+                    end: Some(_),
+                    restart: true,
+                    ..
+                }) => Progress::Restarting,
                 Some(ContainerRecord { end: Some(end), .. }) => Progress::Ended(end.clone()),
                 _ if !container.has_command() => Progress::AwaitingAttach,
                 record => Progress::Due(record.and_then(|record| record.not_before)),
@@ -316,6 +341,7 @@ impl PodEntry {
             containers: self.statuses(),
             revision: self.revision,
             node: node.to_owned(),
+            in_force: InForce::default(),
         }
     }
 

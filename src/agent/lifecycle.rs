@@ -18,6 +18,8 @@ pub enum Progress {
     Running,
     /// It waits for `allot attach`.
     AwaitingAttach,
+    /// It ended to be started anew, whatever the policy.
+    Restarting,
     /// It ended; whether it starts again has not been decided yet, or it never will.
     Ended(Termination),
 }
@@ -55,6 +57,7 @@ pub fn steps(containers: &[Candidate<'_>], policy: RestartPolicy, now: Timestamp
         match &container.progress {
             Progress::Due(Some(at)) if is_ahead(*at, now) => steps.push(Step::Wake(*at)),
             Progress::Due(_) => steps.push(Step::Start(name())),
+            Progress::Restarting => steps.push(Step::Again(name())),
             Progress::Ended(end) if should_restart(policy, container.kind, end.is_success()) => {
                 steps.push(Step::Again(name()));
             }
@@ -89,7 +92,10 @@ fn lets_the_next_start(container: &Candidate<'_>) -> bool {
     match container.kind {
         ContainerKind::App => true,
         ContainerKind::Sidecar => {
-            matches!(container.progress, Progress::Running | Progress::Ended(_))
+            matches!(
+                container.progress,
+                Progress::Running | Progress::Restarting | Progress::Ended(_)
+            )
         }
         ContainerKind::Init => {
             matches!(&container.progress, Progress::Ended(end) if end.is_success())

@@ -32,6 +32,7 @@ pub mod record;
 mod refuse;
 mod replace;
 mod request;
+mod resize;
 mod run;
 mod sampler;
 mod settle;

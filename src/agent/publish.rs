@@ -50,7 +50,8 @@ impl Agent {
 
     /// A pod, be it kept or not, with its status.
     pub(super) fn shown_pod(&self, entry: &PodEntry) -> Result<Value, Refusal> {
-        let facts = entry.facts(&self.node.name);
+        let mut facts = entry.facts(&self.node.name);
+        facts.in_force = self.in_force(entry);
         serde_json::to_value(with_status(&entry.record.object, &facts))
             .map_err(|error| Refusal::internal(format!("the pod has no JSON form: {error}")))
     }

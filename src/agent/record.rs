@@ -3,12 +3,14 @@
 //! One entry holds the object and its record, so that both change in one commit. What the kernel or
 //! the runtime's own files already say is not repeated here.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1;
 use serde::{Deserialize, Serialize};
 
+use super::resize::Amounts;
 use crate::model::lifecycle::{Condition, Termination};
 use crate::model::space::Space;
 use crate::observation::oom::OomSeen;
@@ -42,11 +44,39 @@ pub struct PodRecord {
     /// Refused forks of the pod cgroup as told.
     #[serde(default)]
     pub pids_refused: u64,
+    /// A resize that waits: the object says what it shall have, this what it has.
+    #[serde(default)]
+    pub pending: Option<Pending>,
+    /// What it had before a resize that is not in effect yet: the larger counts until then.
+    #[serde(default)]
+    pub resizing: Option<Amounts>,
     /// What is so or not so of it, each since when.
     #[serde(default)]
     pub conditions: Vec<Condition>,
     /// Its containers by name.
     pub containers: BTreeMap<String, ContainerRecord>,
+}
+
+impl PodRecord {
+    /// The object with the amounts that are allocated to it.
+    pub fn allocated(&self) -> Cow<'_, v1::Pod> {
+        match &self.pending {
+            None => Cow::Borrowed(&self.object),
+            Some(pending) => Cow::Owned(pending.allocated.put_into(&self.object)),
+        }
+    }
+}
+
+/// A resize that is not allocated.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Pending {
+    /// What is allocated instead.
+    pub allocated: Amounts,
+    /// Not even the whole node would do.
+    pub infeasible: bool,
+    /// What stands in the way, with the numbers.
+    pub message: String,
 }
 
 /// A deletion under way.
@@ -70,6 +100,9 @@ pub struct ContainerRecord {
     /// Ends in a row after a short run; the pause before the next run grows with them.
     #[serde(default)]
     pub quick_ends: u32,
+    /// The present run shall end and another begin, whatever the pod's restart policy is.
+    #[serde(default)]
+    pub restart: bool,
     /// The process that was attached in place of a run.
     pub attached: Option<Attached>,
     /// How the present run ended, once it has.

@@ -13,10 +13,12 @@ use super::node::{ADVERTISED_KEY, build};
 use super::record::PodRecord;
 use super::request::PodKey;
 use super::run::{Agent, LEVELS_KEY, Parts, StartupError};
-use crate::admission;
+use k8s_openapi::api::core::v1;
+
+use crate::admission::{self, AdmittedPod};
 use crate::cgroup::{CgroupPath, Op, Pid};
 use crate::manifest::convert;
-use crate::model::ResourceList;
+use crate::model::{PodUid, ResourceList};
 use crate::observation::storage::projects::FileSystems;
 use crate::runtime::AttemptState;
 use crate::store::Entry;
@@ -121,22 +123,16 @@ impl Agent {
             self.problems.insert(stored.key.clone(), problem);
             return;
         };
-        let read = convert::pod(&record.object, &uid);
-        let admitted = if read.problems.is_empty() {
-            admission::readmit(read.object).map_err(|reasons| {
-                let texts: Vec<_> = reasons.iter().map(ToString::to_string).collect();
-                texts.join("; ")
-            })
-        } else {
-            let texts: Vec<_> = read.problems.iter().map(ToString::to_string).collect();
-            Err(texts.join("; "))
-        };
-        match admitted {
+        match readmit(&record.allocated(), &uid) {
             Ok(admitted) => {
                 let translated = translate_pod(&admitted, &self.node, &self.policy);
                 self.projects.take(record.projects.values().copied());
-                let entry = PodEntry::new(record, stored.revision, admitted, translated);
+                let mut entry = PodEntry::new(record, stored.revision, admitted, translated);
                 let key = entry.key();
+                entry.restore_resize();
+                if entry.desired.is_some() {
+                    self.waiting.insert(key.clone());
+                }
                 self.by_uid.insert(uid, key.clone());
                 self.pods.insert(key.clone(), entry);
                 self.adopt(&key);
@@ -271,4 +267,21 @@ impl Agent {
             }
         }
     }
+}
+
+/// A pod as it was stored.
+///
+/// # Errors
+/// Why it is not valid any more.
+pub(super) fn readmit(object: &v1::Pod, uid: &PodUid) -> Result<AdmittedPod, String> {
+    let read = convert::pod(object, uid);
+    let texts: Vec<_> = if read.problems.is_empty() {
+        match admission::readmit(read.object) {
+            Ok(admitted) => return Ok(admitted),
+            Err(reasons) => reasons.iter().map(ToString::to_string).collect(),
+        }
+    } else {
+        read.problems.iter().map(ToString::to_string).collect()
+    };
+    Err(texts.join("; "))
 }

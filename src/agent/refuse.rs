@@ -85,7 +85,7 @@ pub(super) fn refused(object: &Refused<'_>, reasons: &[Reason]) -> Refusal {
     Refusal { causes, ..refusal }
 }
 
-fn cause(reason: &Reason) -> Cause {
+pub(super) fn cause(reason: &Reason) -> Cause {
     Cause {
         reason: reason.code.to_string(),
         field: reason.field.clone(),

@@ -4,9 +4,11 @@
 //! anew.
 
 use k8s_openapi::api::core::v1;
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::ObjectMeta;
 use serde_json::Value;
 
 use super::admit::{default_spec, subject};
+use super::entry::PodEntry;
 use super::objects::check_version;
 use super::refuse::{invalid, unreadable};
 use super::request::{Cause, Kept, PodKey, Put, Refusal};
@@ -29,17 +31,17 @@ impl Agent {
         }
     }
 
-    fn replace_pod(&mut self, mut object: Box<v1::Pod>, dry_run: bool) -> Result<Value, Refusal> {
-        let metadata = &object.metadata;
+    /// The pod that somebody means to change; in no other version and with no other uid than they saw.
+    pub(super) fn kept(&self, metadata: &ObjectMeta) -> Result<(PodKey, &PodEntry), Refusal> {
         let key = PodKey::new(
             metadata.namespace.as_deref().unwrap_or("default"),
             metadata.name.as_deref().unwrap_or_default(),
         );
-        let about = subject(&key);
-        let Some(entry) = self.pods.get_mut(&key) else {
+        let Some(entry) = self.pods.get(&key) else {
             return Err(Refusal::not_found("pods", &key.name));
         };
-        check_version(metadata.resource_version.as_deref(), entry.revision, &about)?;
+        let version = metadata.resource_version.as_deref();
+        check_version(version, entry.revision, &subject(&key))?;
         if let Some(uid) = metadata.uid.as_deref().filter(|uid| !uid.is_empty())
             && uid != entry.uid().as_str()
         {
@@ -49,6 +51,12 @@ impl Agent {
             );
             return Err(Refusal::conflict(message).about("pods", &key.name));
         }
+        Ok((key, entry))
+    }
+
+    fn replace_pod(&mut self, mut object: Box<v1::Pod>, dry_run: bool) -> Result<Value, Refusal> {
+        let (key, entry) = self.kept(&object.metadata)?;
+        let about = subject(&key);
         default_spec(&mut object);
         let read = convert::pod(&object, entry.uid());
         if !read.problems.is_empty() {
@@ -94,7 +102,11 @@ fn forbidden(kept: &v1::Pod, new: &v1::Pod, node: &str) -> Vec<Cause> {
         serde_json::to_value(spec).unwrap_or_default()
     };
     for path in differences(&fields(kept), &fields(new)) {
-        let message = "pod updates may not change the spec: delete the pod and create it anew";
+        let message = if path.contains(".resources") {
+            "pod updates may not change the spec; cpu and memory of a pod that runs: allot resize"
+        } else {
+            "pod updates may not change the spec: delete the pod and create it anew"
+        };
         causes.push(forbidden(format!("spec{path}"), message));
     }
     let annotations = |pod: &v1::Pod| pod.metadata.annotations.clone().unwrap_or_default();
@@ -112,7 +124,7 @@ fn forbidden(kept: &v1::Pod, new: &v1::Pod, node: &str) -> Vec<Cause> {
 }
 
 /// The paths of what is not the same; nothing is the same as null.
-fn differences(kept: &Value, new: &Value) -> Vec<String> {
+pub(super) fn differences(kept: &Value, new: &Value) -> Vec<String> {
     match (kept, new) {
         (Value::Object(kept), Value::Object(new)) => {
             let names = kept

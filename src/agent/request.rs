@@ -71,6 +71,15 @@ pub enum Request {
         /// The pod as it is kept.
         reply: Reply<Kept>,
     },
+    /// Give the containers of a pod other amounts of cpu and memory while they run.
+    ResizePod {
+        /// The pod with its new amounts.
+        object: Box<v1::Pod>,
+        /// Only say what would become of it.
+        dry_run: bool,
+        /// The pod as it is kept.
+        reply: Reply<Kept>,
+    },
     /// Stop a pod and forget it.
     DeletePod {
         /// Which.

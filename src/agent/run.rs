@@ -107,6 +107,10 @@ pub struct Agent {
     pub(super) words: Words,
     /// What is in use.
     pub(super) ledger: Ledger,
+    /// Pods whose resize waits for room.
+    pub(super) waiting: BTreeSet<PodKey>,
+    /// There may be more room than when they were looked at last.
+    pub(super) room: bool,
     pub(super) wanted: Tree,
     pub(super) applied: Tree,
     pub(super) totals: Totals,
@@ -181,6 +185,8 @@ impl Agent {
             objects: BTreeMap::new(),
             words: Words::default(),
             ledger: Ledger::default(),
+            waiting: BTreeSet::new(),
+            room: false,
             wanted: Tree::default(),
             applied: Tree::default(),
             totals: Totals::default(),
@@ -280,6 +286,7 @@ impl Agent {
                 self.drive(&key);
             }
         }
+        self.retry_resizes();
         self.mind_eviction();
     }
 

@@ -122,7 +122,7 @@ impl Agent {
         }
         let path = entry.path();
         if entry.is_active() {
-            self.stop_containers(key, Some(deletion));
+            self.stop_containers(key, Some(deletion), |_| true);
             return;
         }
         if !self.is_empty(&path) {
@@ -142,7 +142,7 @@ impl Agent {
             return;
         };
         if entry.is_active() {
-            self.stop_containers(key, None);
+            self.stop_containers(key, None, |_| true);
         } else {
             self.clear_cgroups(key);
         }
@@ -168,10 +168,15 @@ impl Agent {
         gone
     }
 
-    /// SIGTERM to each main process that has not had it, and SIGKILL to its container when its time is
+    /// SIGTERM to each main process among those that has not had it, and SIGKILL to its container when its time is
     /// over: that of the deletion, or since SIGTERM the pod's own, shortened by an eviction. A container that is just being
     /// started has its turn when it runs.
-    fn stop_containers(&mut self, key: &PodKey, deletion: Option<Deletion>) {
+    pub(super) fn stop_containers(
+        &mut self,
+        key: &PodKey,
+        deletion: Option<Deletion>,
+        which: impl Fn(&str) -> bool,
+    ) {
         let Some(entry) = self.pods.get_mut(key) else {
             return;
         };
@@ -181,7 +186,7 @@ impl Agent {
         let own = Duration::from_secs(own);
         let now = Instant::now();
         let (mut told, mut late, mut next) = (Vec::new(), Vec::new(), None::<Duration>);
-        for (name, main) in entry.mains() {
+        for (name, main) in entry.mains().filter(|(name, _)| which(name)) {
             let since = *main.told_to_end.get_or_insert_with(|| {
                 told.push((name.to_owned(), main.process.clone()));
                 now
@@ -300,6 +305,8 @@ impl Agent {
         }
         self.by_uid.remove(uid);
         self.ledger.release(&holder(&key));
+        self.waiting.remove(&key);
+        self.room = true;
         self.publish_accounts();
         tracing::info!(
             POD = key.name,

@@ -20,6 +20,8 @@ pub enum InterfaceFile {
     MemoryMin,
     /// `memory.low`
     MemoryLow,
+    /// `memory.high`: throttles what grows beyond it.
+    MemoryHigh,
     /// `memory.max`
     MemoryMax,
     /// `memory.swap.max`; absent where the kernel has no swap accounting.
@@ -41,6 +43,7 @@ impl InterfaceFile {
             Self::CpuWeight | Self::CpuMax => Controller::Cpu,
             Self::MemoryMin
             | Self::MemoryLow
+            | Self::MemoryHigh
             | Self::MemoryMax
             | Self::MemorySwapMax
             | Self::MemoryOomGroup => Controller::Memory,
@@ -56,6 +59,7 @@ impl InterfaceFile {
             Self::CpuMax,
             Self::MemoryMin,
             Self::MemoryLow,
+            Self::MemoryHigh,
             Self::MemoryMax,
             Self::MemorySwapMax,
             Self::MemoryOomGroup,
@@ -76,6 +80,7 @@ impl fmt::Display for InterfaceFile {
             Self::CpuMax => f.write_str("cpu.max"),
             Self::MemoryMin => f.write_str("memory.min"),
             Self::MemoryLow => f.write_str("memory.low"),
+            Self::MemoryHigh => f.write_str("memory.high"),
             Self::MemoryMax => f.write_str("memory.max"),
             Self::MemorySwapMax => f.write_str("memory.swap.max"),
             Self::MemoryOomGroup => f.write_str("memory.oom.group"),
@@ -118,6 +123,8 @@ pub enum Setting {
     MemoryMin(Limit<Bytes>),
     /// Memory that is reclaimed last.
     MemoryLow(Limit<Bytes>),
+    /// Bound of memory beyond which growth is throttled.
+    MemoryHigh(Limit<Bytes>),
     /// Bound of memory; above it the OOM killer.
     MemoryMax(Limit<Bytes>),
     /// Bound of swap.
@@ -140,6 +147,7 @@ impl Setting {
             Self::CpuMax(_) => InterfaceFile::CpuMax,
             Self::MemoryMin(_) => InterfaceFile::MemoryMin,
             Self::MemoryLow(_) => InterfaceFile::MemoryLow,
+            Self::MemoryHigh(_) => InterfaceFile::MemoryHigh,
             Self::MemoryMax(_) => InterfaceFile::MemoryMax,
             Self::MemorySwapMax(_) => InterfaceFile::MemorySwapMax,
             Self::MemoryOomGroup(_) => InterfaceFile::MemoryOomGroup,
@@ -156,6 +164,7 @@ impl Setting {
             Self::CpuMax(max) => max.to_string(),
             Self::MemoryMin(bytes)
             | Self::MemoryLow(bytes)
+            | Self::MemoryHigh(bytes)
             | Self::MemoryMax(bytes)
             | Self::MemorySwapMax(bytes)
             | Self::HugetlbMax(_, bytes)
@@ -190,6 +199,7 @@ impl Setting {
             InterfaceFile::CpuMax => Self::CpuMax(text.parse().ok()?),
             InterfaceFile::MemoryMin => Self::MemoryMin(bytes()?),
             InterfaceFile::MemoryLow => Self::MemoryLow(bytes()?),
+            InterfaceFile::MemoryHigh => Self::MemoryHigh(bytes()?),
             InterfaceFile::MemoryMax => Self::MemoryMax(bytes()?),
             InterfaceFile::MemorySwapMax => Self::MemorySwapMax(bytes()?),
             InterfaceFile::MemoryOomGroup => Self::MemoryOomGroup(match text {
@@ -215,6 +225,7 @@ impl Setting {
         match self {
             Self::MemoryMin(bytes) => Self::MemoryMin(memory(bytes)),
             Self::MemoryLow(bytes) => Self::MemoryLow(memory(bytes)),
+            Self::MemoryHigh(bytes) => Self::MemoryHigh(memory(bytes)),
             Self::MemoryMax(bytes) => Self::MemoryMax(memory(bytes)),
             Self::MemorySwapMax(bytes) => Self::MemorySwapMax(memory(bytes)),
             Self::HugetlbMax(size, bytes) => Self::HugetlbMax(size, huge(size, bytes)),
@@ -230,6 +241,7 @@ impl Setting {
             InterfaceFile::CpuMax => Self::CpuMax(CpuMax::unlimited(CpuMax::DEFAULT_PERIOD)),
             InterfaceFile::MemoryMin => Self::MemoryMin(Limit::At(Bytes::ZERO)),
             InterfaceFile::MemoryLow => Self::MemoryLow(Limit::At(Bytes::ZERO)),
+            InterfaceFile::MemoryHigh => Self::MemoryHigh(Limit::Max),
             InterfaceFile::MemoryMax => Self::MemoryMax(Limit::Max),
             InterfaceFile::MemorySwapMax => Self::MemorySwapMax(Limit::Max),
             InterfaceFile::MemoryOomGroup => Self::MemoryOomGroup(false),

@@ -10,7 +10,7 @@ use super::hold::{self, Held};
 use super::outcome::{Failed, Outcome, Repaired};
 use super::plan::{Cause, Plan, Step};
 use crate::cgroup::{CgroupPath, ErrorKind, Hierarchy, KernelError, Node, Op, Setting};
-use crate::units::Bytes;
+use crate::units::{Bytes, Limit};
 
 /// More than what is in the way is reclaimed, so that a little that comes meanwhile does not matter.
 const SLACK: Bytes = Bytes::mib(1);
@@ -31,6 +31,13 @@ pub fn apply(kernel: &mut dyn Hierarchy, plan: &Plan) -> Outcome {
     pass.remove_the_busy();
     pass.read_back();
     pass.outcome
+}
+
+/// Whether a bound fits what is in use.
+enum Room {
+    Enough,
+    /// With what is in use (bytes), if that is known.
+    TooLittle(Option<Bytes>),
 }
 
 struct Pass<'a> {
@@ -86,16 +93,9 @@ impl<'a> Pass<'a> {
     }
 
     fn write(&mut self, step: &'a Step, wanted: Setting) {
-        match self.hold(step, wanted) {
-            Ok(None) => {}
-            Ok(Some(held)) => {
-                self.touch(step, false);
-                return self.outcome.held.push(held);
-            }
-            Err(error) => {
-                self.touch(step, false);
-                return self.refuse(&step.op, &error);
-            }
+        if let (Some(bound), Some(stays)) = (hold::lowered_memory(step.before, wanted), step.before)
+        {
+            return self.lower(step, wanted, bound, stays);
         }
         let answer = self.kernel.perform(&step.op);
         self.touch(step, answer.is_ok());
@@ -114,29 +114,63 @@ impl<'a> Pass<'a> {
         }
     }
 
-    /// Whether the write would kill. What reclaim can take is no reason to wait, so it is taken first:
-    /// a page cache fills every limit, and the bound would never come down.
-    fn hold(&mut self, step: &Step, wanted: Setting) -> Result<Option<Held>, KernelError> {
-        let (Some(bound), Some(stays)) = (hold::lowered_memory(step.before, wanted), step.before)
-        else {
-            return Ok(None);
-        };
+    /// Lowers a bound of memory, unless the write would kill.
+    fn lower(&mut self, step: &'a Step, wanted: Setting, bound: Bytes, stays: Setting) {
         let path = step.op.path();
-        let mut in_use = self.kernel.counters(path)?.memory_current;
-        if let Some(usage) = in_use.filter(|usage| *usage > bound) {
-            let most = usage.saturating_sub(bound).saturating_add(SLACK);
-            // What it answers does not matter: what is in use afterwards does.
-            let _ = self.kernel.perform(&Op::Reclaim(path.clone(), most));
-            in_use = self.kernel.counters(path)?.memory_current;
+        let lowered = match self.make_room(path, bound) {
+            Ok(Room::Enough) => self.lower_now(step, bound),
+            too_little => too_little,
+        };
+        self.touch(step, matches!(lowered, Ok(Room::Enough)));
+        match lowered {
+            Ok(Room::Enough) => {}
+            Ok(Room::TooLittle(in_use)) => self.outcome.held.push(Held {
+                path: path.clone(),
+                stays,
+                wanted,
+                in_use,
+            }),
+            Err(error) => self.refuse(&step.op, &error),
         }
-        // Not knowing what is in use is a reason to wait as well.
-        let fits = in_use.is_some_and(|usage| usage <= bound);
-        Ok((!fits).then(|| Held {
-            path: path.clone(),
-            stays,
-            wanted,
-            in_use,
-        }))
+    }
+
+    /// What reclaim can take is no reason to wait, so it is taken first: a page cache fills every limit,
+    /// and the bound would never come down.
+    fn make_room(&mut self, path: &CgroupPath, bound: Bytes) -> Result<Room, KernelError> {
+        let room = self.room(path, bound)?;
+        let Room::TooLittle(Some(in_use)) = room else {
+            return Ok(room);
+        };
+        let most = in_use.saturating_sub(bound).saturating_add(SLACK);
+        // What it answers does not matter: what is in use afterwards does.
+        let _ = self.kernel.perform(&Op::Reclaim(path.clone(), most));
+        self.room(path, bound)
+    }
+
+    /// Writes a bound that fits. Growth is throttled meanwhile (`memory.high`), so that what is in use
+    /// cannot pass the bound between the last look and the write. Should the agent end in between, the next
+    /// pass finds the throttle and takes it off, as it would anybody's.
+    fn lower_now(&mut self, step: &'a Step, bound: Bytes) -> Result<Room, KernelError> {
+        let path = step.op.path();
+        let throttle = |limit| Op::Write(path.clone(), Setting::MemoryHigh(limit));
+        let is_throttled = self.kernel.perform(&throttle(Limit::At(bound))).is_ok();
+        let lowered = match self.room(path, bound) {
+            Ok(Room::Enough) => self.kernel.perform(&step.op).map(|()| Room::Enough),
+            too_little => too_little,
+        };
+        if is_throttled && let Err(error) = self.kernel.perform(&throttle(Limit::Max)) {
+            self.refuse(&throttle(Limit::Max), &error);
+        }
+        lowered
+    }
+
+    /// Not knowing what is in use is a reason to wait as well.
+    fn room(&mut self, path: &CgroupPath, bound: Bytes) -> Result<Room, KernelError> {
+        let in_use = self.kernel.counters(path)?.memory_current;
+        Ok(match in_use {
+            Some(usage) if usage <= bound => Room::Enough,
+            in_use => Room::TooLittle(in_use),
+        })
     }
 
     /// A killed process counts until it has exited; by now most have.

@@ -110,6 +110,8 @@ fn rank(file: InterfaceFile) -> u8 {
         // Swap is bounded before memory, so that reclaim for a smaller `memory.max` does not push out
         // more than the new bound of swap: what is swapped out stays (`memory.swap.max` does not
         // swap in).
+        // A throttle that somebody set goes before anything else may grow.
+        InterfaceFile::MemoryHigh => 1,
         InterfaceFile::MemoryMax => 2,
         InterfaceFile::MemorySwapMax => 3,
         // Protection stays below the bound at all times: what is protected cannot be reclaimed when
@@ -146,6 +148,7 @@ pub(super) fn compare(one: Setting, other: Setting) -> Option<Ordering> {
         }),
         (Setting::MemoryMin(one), Setting::MemoryMin(other))
         | (Setting::MemoryLow(one), Setting::MemoryLow(other))
+        | (Setting::MemoryHigh(one), Setting::MemoryHigh(other))
         | (Setting::MemoryMax(one), Setting::MemoryMax(other))
         | (Setting::MemorySwapMax(one), Setting::MemorySwapMax(other))
         | (Setting::HugetlbMax(_, one), Setting::HugetlbMax(_, other))

@@ -6,6 +6,7 @@
 mod definition;
 mod node;
 mod policy;
+mod resize;
 mod volume;
 
 use std::collections::BTreeMap;
@@ -112,6 +113,7 @@ pub fn pod(pod: &v1::Pod, fallback: &PodUid) -> Converted<Pod> {
     );
     let containers = containers("containers", &spec.containers);
     let annotations = metadata.annotations.clone().unwrap_or_default();
+    resize::check_restarts(spec, &mut problems);
     let (volumes, foreign_volumes) =
         volume::volumes(spec.volumes.as_deref().unwrap_or_default(), &mut problems);
     let object = Pod {
@@ -239,6 +241,7 @@ fn container(
             .as_ref()
             .map(|from| resources(from, &format!("{place}.resources"), problems))
             .unwrap_or_default(),
+        resize_policy: resize::policy(from, place, problems),
     }
 }
 

@@ -86,13 +86,6 @@ pub(super) fn in_container(from: &Container, place: &str, is_init: bool, notes: 
         ("readinessProbe", is_set(from.readiness_probe.as_ref())),
         ("resources.claims", is_set(claims)),
         (
-            "resizePolicy",
-            from.resize_policy
-                .iter()
-                .flatten()
-                .any(|policy| policy.restart_policy == "RestartContainer"),
-        ),
-        (
             "restartPolicy",
             restart_policy.is_some() && !(is_init && restart_policy == Some("Always")),
         ),

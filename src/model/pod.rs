@@ -143,6 +143,18 @@ pub struct Container {
     pub mounts: Vec<Mount>,
     /// What it asks for and may use at the most.
     pub resources: Resources,
+    /// `resizePolicy`: which changes of these need another run of it.
+    pub resize_policy: ResizePolicy,
+}
+
+/// Whether a container runs on when its amounts change (Kubernetes 1.27). `false`, Kubernetes'
+/// `NotRequired`, is the default; `true` is `RestartContainer`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ResizePolicy {
+    /// Other amounts of cpu need another run.
+    pub restarts_for_cpu: bool,
+    /// Other amounts of memory need another run.
+    pub restarts_for_memory: bool,
 }
 
 impl Container {

@@ -10,6 +10,7 @@ pub mod node;
 pub mod oom;
 pub mod pod;
 pub mod policy;
+pub mod resize;
 pub mod stats;
 pub mod table;
 pub mod top;

@@ -3,6 +3,7 @@
 use k8s_openapi::api::core::v1;
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::Time;
 
+use super::resize::{InForce, Resize};
 use crate::model::lifecycle::{Condition, ContainerState, ContainerStatus, PodPhase, Termination};
 use crate::model::{ContainerKind, QosClass};
 
@@ -30,6 +31,8 @@ pub struct PodFacts {
     pub revision: u64,
     /// The node's name.
     pub node: String,
+    /// What its containers have.
+    pub in_force: InForce,
 }
 
 /// The object with its status.
@@ -53,7 +56,12 @@ pub fn with_status(object: &v1::Pod, facts: &PodFacts) -> v1::Pod {
         .iter()
         .partition(|container| container.kind != ContainerKind::App);
     let statuses = |list: Vec<&ContainerStatus>| {
-        let list: Vec<_> = list.into_iter().map(container_status).collect();
+        let filled = |container| {
+            let mut status = container_status(container);
+            facts.in_force.fill(object, &mut status);
+            status
+        };
+        let list: Vec<_> = list.into_iter().map(filled).collect();
         (!list.is_empty()).then_some(list)
     };
     let (reason, message) = match &facts.ended {
@@ -65,6 +73,7 @@ pub fn with_status(object: &v1::Pod, facts: &PodFacts) -> v1::Pod {
         reason,
         message,
         qos_class: Some(facts.qos.to_string()),
+        observed_generation: object.metadata.generation,
         start_time: Some(Time(facts.started_at)),
         conditions: Some(facts.conditions.iter().map(condition).collect()),
         init_container_statuses: statuses(init),
@@ -148,6 +157,7 @@ pub fn conditions(
     phase: PodPhase,
     containers: &[ContainerStatus],
     enforced: &Result<(), String>,
+    resize: Option<&Resize>,
     before: &[Condition],
     now: jiff::Timestamp,
 ) -> Vec<Condition> {
@@ -205,6 +215,10 @@ pub fn conditions(
             now,
         ),
     ];
+    if let Some(resize) = resize {
+        let (kind, reason, message) = resize.condition();
+        conditions.push(condition_of(kind, true, reason, message.to_owned(), now));
+    }
     let told = before.iter().filter(|old| old.kind == DISRUPTION_TARGET);
     conditions.extend(told.cloned());
     for condition in &mut conditions {

@@ -34,7 +34,7 @@ pub(super) async fn create(
     let how = query.put(true)?;
     let kept = match prefix(&object) {
         Some(prefix) => put_named(&shared, &place, &object, &prefix, how).await?,
-        None => put(&shared, &place, object, how).await?,
+        None => put(&shared, &place, object, Part::Whole(how)).await?,
     };
     Ok((
         StatusCode::CREATED,
@@ -52,7 +52,7 @@ pub(super) async fn replace(
 ) -> Answer<(HeaderMap, Json<Value>)> {
     check_changeable(place.kind, "PUT")?;
     let (object, headers) = parse(&place, &body, &query)?;
-    let kept = put(&shared, &place, object, query.put(false)?).await?;
+    let kept = put(&shared, &place, object, Part::Whole(query.put(false)?)).await?;
     Ok((warned(headers, &kept), Json(kept.object)))
 }
 
@@ -67,14 +67,35 @@ pub(super) async fn patch(
     check_changeable(place.kind, "PATCH")?;
     let patch = Patch::read(place.kind, &headers, &body)?;
     let how = query.put(false)?;
+    patched(&shared, &place, &patch, Part::Whole(how)).await
+}
+
+/// What of an object is sent.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Part {
+    /// All of it.
+    Whole(Put),
+    /// A pod for the sake of its amounts of cpu and memory.
+    Amounts {
+        /// Only say what would become of it.
+        dry_run: bool,
+    },
+}
+
+/// Patches an object; again, where somebody else's change came before.
+pub(super) async fn patched(
+    shared: &Shared,
+    place: &Place,
+    patch: &Patch,
+    part: Part,
+) -> Answer<(HeaderMap, Json<Value>)> {
     let mut tries = 0;
     loop {
         tries += 1;
         // What is read carries its version, so that nobody's change in between is lost.
-        let mut object = find(&shared, &place)?.object.clone();
+        let mut object = find(shared, place)?.object.clone();
         patch.apply(&mut object)?;
-        let object = placed(&place, object)?;
-        match put(&shared, &place, object, how).await {
+        match put(shared, place, placed(place, object)?, part).await {
             Err(Failure(refusal)) if refusal.reason == "Conflict" && tries < TRIES => {}
             answer => {
                 let kept = answer?;
@@ -143,7 +164,7 @@ async fn put_named(
         if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
             metadata.insert("name".to_owned(), format!("{prefix}{random:.5}").into());
         }
-        match put(shared, place, object, how).await {
+        match put(shared, place, object, Part::Whole(how)).await {
             Err(Failure(refusal)) if refusal.reason == "AlreadyExists" && tries < TRIES => {}
             answer => return answer,
         }
@@ -151,22 +172,31 @@ async fn put_named(
 }
 
 /// With a `Warning` header for whatever is hardly meant.
-fn warned(mut headers: HeaderMap, kept: &Kept) -> HeaderMap {
+pub(super) fn warned(mut headers: HeaderMap, kept: &Kept) -> HeaderMap {
     warn(&mut headers, &kept.warnings);
     headers
 }
 
-async fn put(shared: &Shared, place: &Place, object: Value, how: Put) -> Answer<Kept> {
+pub(super) async fn put(shared: &Shared, place: &Place, object: Value, part: Part) -> Answer<Kept> {
     let kind = place.kind;
     if kind == POD {
         // Read here and not by the owner, whose time is everybody's.
         let object = serde_json::from_value(object)
             .map_err(|error| Refusal::bad_request(format!("the pod: {error}")))?;
-        let kept = shared
-            .handle
-            .ask(|reply| Request::PutPod { object, how, reply });
+        let kept = shared.handle.ask(|reply| match part {
+            Part::Whole(how) => Request::PutPod { object, how, reply },
+            Part::Amounts { dry_run } => Request::ResizePod {
+                object,
+                dry_run,
+                reply,
+            },
+        });
         return Ok(kept.await?);
     }
+    let Part::Whole(how) = part else {
+        let message = format!("{} cannot be resized: pods can", kind.plural);
+        return Err(Refusal::new(404, "NotFound", message).into());
+    };
     let object = Box::new(object);
     let kept = shared.handle.ask(|reply| Request::PutObject {
         kind,

@@ -132,6 +132,8 @@ fn resources(kinds: &Kinds, group: &str, version: &str) -> Value {
         list.push(own);
         match kind {
             POD => {
+                let verbs = &["get", "patch", "update"];
+                list.push(resource("pods/resize", "Pod", true, verbs, &[]));
                 list.push(resource("pods/log", "Pod", true, &["get"], &[]));
                 list.push(resource("pods/status", "Pod", true, &["get"], &[]));
             }

@@ -21,6 +21,7 @@ mod peer;
 mod place;
 mod query;
 mod read;
+mod resize;
 mod select;
 mod stats;
 mod status;
@@ -169,6 +170,10 @@ fn objects(root: &str) -> Router<Shared> {
         .route(&within, many())
         .route(&format!("{within}/{{name}}"), one())
         .route(&format!("{within}/{{name}}/status"), get(read::one))
+        .route(
+            &format!("{within}/{{name}}/resize"),
+            get(read::one).put(resize::replace).patch(resize::patch),
+        )
 }
 
 /// The status code of a refusal; a number that is none becomes 500.

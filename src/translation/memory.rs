@@ -1,8 +1,9 @@
 //! `memory.max` from limits, `memory.min` or `memory.low` from requests, swap and OOM grouping.
 //!
 //! Decides how much of a request is protected and at which level. It must never let protection reach
-//! the limit beside it, and never write `memory.high`: a request is a floor, not a ceiling
-//! (openjdk/jdk#381).
+//! the limit beside it, and never set `memory.high` to anything but `max`: a request is a floor, not a ceiling
+//! (openjdk/jdk#381). It is among the files that are kept true because a throttle that somebody left there
+//! would slow a container down unseen.
 
 use super::note::Draft;
 use super::unbounded;
@@ -114,6 +115,7 @@ pub(super) fn pod(
     let request = pod.requests.memory().unwrap_or_default();
     let bytes = protect(draft, firmness, request, limit, node.page_size);
 
+    draft.set(Setting::MemoryHigh(Limit::Max));
     draft.set(Setting::MemoryMax(limit.into()));
     let protection = set_protection(draft, firmness.protection(bytes));
     // A group kill is a container's business: here it would take the sidecars along.
@@ -138,6 +140,7 @@ pub(super) fn container(
     policy: &Policy,
 ) {
     let limit = bound(container.resources.limits.memory());
+    draft.set(Setting::MemoryHigh(Limit::Max));
     draft.set(Setting::MemoryMax(limit.into()));
 
     let firmness = Firmness::of(admitted.qos(), policy);

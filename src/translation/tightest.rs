@@ -65,6 +65,7 @@ fn is_tighter(a: Setting, b: Setting) -> bool {
         (Setting::CpuMax(a), Setting::CpuMax(b)) => is_less_run_time(a, b),
         (Setting::MemoryMin(a), Setting::MemoryMin(b))
         | (Setting::MemoryLow(a), Setting::MemoryLow(b))
+        | (Setting::MemoryHigh(a), Setting::MemoryHigh(b))
         | (Setting::MemoryMax(a), Setting::MemoryMax(b))
         | (Setting::MemorySwapMax(a), Setting::MemorySwapMax(b))
         | (Setting::HugetlbMax(_, a), Setting::HugetlbMax(_, b))

@@ -50,6 +50,7 @@ pub fn container(name: &str, kind: ContainerKind, resources: Resources) -> Conta
         working_dir: None,
         mounts: Vec::new(),
         resources,
+        resize_policy: allotd::model::pod::ResizePolicy::default(),
     }
 }
 

@@ -10,3 +10,5 @@ mod eviction;
 mod kernel;
 mod namespaces;
 mod random;
+mod resize;
+mod resize_rules;

@@ -176,6 +176,22 @@ impl ModelKernel {
         self.charge(pid, Charged::Memory, bytes);
     }
 
+    /// A process gives back memory that it took.
+    pub fn shrink(&mut self, pid: Pid, bytes: Bytes) {
+        let charges = self
+            .processes
+            .get_mut(&pid)
+            .map(|process| &mut process.charges);
+        let mut left = bytes;
+        for ((_, charged), held) in charges.into_iter().flatten() {
+            if *charged == Charged::Memory {
+                let given = (*held).min(left);
+                *held = held.saturating_sub(given);
+                left = left.saturating_sub(given);
+            }
+        }
+    }
+
     /// A process maps and touches huge pages. The limits are not asked.
     pub fn take_huge_pages(&mut self, pid: Pid, size: HugePageSize, bytes: Bytes) {
         self.charge(pid, Charged::HugeReserved(size), bytes);
