@@ -25,6 +25,7 @@ pub mod proxy;
 pub mod quantity;
 pub mod quota;
 pub mod render;
+pub mod resize;
 pub mod status;
 pub mod tables;
 pub mod target;
@@ -93,6 +94,7 @@ pub enum Command {
     Events(events::Args),
     Oom(oom::Args),
     Evict(evict::Args),
+    Resize(resize::Args),
     Attach(attach::Args),
     Proxy(proxy::Args),
     Quota(quota::Args),
@@ -258,6 +260,7 @@ pub fn run(command: &Command, context: &Context, out: &mut dyn Write) -> Result<
         Command::Events(args) => events::run(args, context, out),
         Command::Oom(args) => oom::run(args, context, out),
         Command::Evict(args) => evict::run(args, context, out),
+        Command::Resize(args) => resize::run(args, context, out),
         Command::Attach(args) => attach::run(args, context, out),
         Command::Proxy(args) => proxy::run(args, context, out),
         Command::Quota(args) => quota::run(args, context, out),

@@ -4,12 +4,16 @@
 //! decides no value and writes none that is not in the plan. Each cgroup it touched is read once at
 //! the end, and only what the kernel shows then is called enforced.
 
+use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
 use super::hold::{self, Held};
+use super::order::compare;
 use super::outcome::{Failed, Outcome, Repaired};
 use super::plan::{Cause, Plan, Step};
-use crate::cgroup::{CgroupPath, ErrorKind, Hierarchy, KernelError, Node, Op, Setting};
+use crate::cgroup::{
+    CgroupPath, ErrorKind, Hierarchy, InterfaceFile, KernelError, Node, Op, Setting,
+};
 use crate::units::{Bytes, Limit};
 
 /// More than what is in the way is reclaimed, so that a little that comes meanwhile does not matter.
@@ -152,14 +156,21 @@ impl<'a> Pass<'a> {
     /// pass finds the throttle and takes it off, as it would anybody's.
     fn lower_now(&mut self, step: &'a Step, bound: Bytes) -> Result<Room, KernelError> {
         let path = step.op.path();
-        let throttle = |limit| Op::Write(path.clone(), Setting::MemoryHigh(limit));
-        let is_throttled = self.kernel.perform(&throttle(Limit::At(bound))).is_ok();
+        let high = self.kernel.look(path)?;
+        let high = high.and_then(|node| node.get(InterfaceFile::MemoryHigh));
+        let throttle = Setting::MemoryHigh(Limit::At(bound));
+        // Where it is lower already, or the kernel has no such file, there is nothing to do.
+        let before = high.filter(|high| compare(*high, throttle) == Some(Ordering::Greater));
+        let write = |setting| Op::Write(path.clone(), setting);
+        let before = before.filter(|_| self.kernel.perform(&write(throttle)).is_ok());
         let lowered = match self.room(path, bound) {
             Ok(Room::Enough) => self.kernel.perform(&step.op).map(|()| Room::Enough),
             too_little => too_little,
         };
-        if is_throttled && let Err(error) = self.kernel.perform(&throttle(Limit::Max)) {
-            self.refuse(&throttle(Limit::Max), &error);
+        if let Some(before) = before
+            && let Err(error) = self.kernel.perform(&write(before))
+        {
+            self.refuse(&write(before), &error);
         }
         lowered
     }

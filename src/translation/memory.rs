@@ -177,6 +177,7 @@ fn kills_group(draft: &mut Draft, pod: &Pod, container: &str, policy: &Policy) -
 
 /// The level above the pods of a class, with the sum of what they protect.
 pub(super) fn qos(draft: &mut Draft, sum: Protection) {
+    draft.set(Setting::MemoryHigh(Limit::Max));
     draft.set(Setting::MemoryMax(Limit::Max));
     set_protection(draft, sum);
     draft.set(Setting::MemoryOomGroup(false));
@@ -196,6 +197,7 @@ pub(super) fn top(draft: &mut Draft, sum: Protection, node: &Node) {
         draft.note(InterfaceFile::MemoryMax, text);
         capacity.saturating_sub(reserved).saturating_sub(huge)
     });
+    draft.set(Setting::MemoryHigh(Limit::Max));
     draft.set(Setting::MemoryMax(limit.into()));
     let min = below_limit(draft, sum.min, limit, node.page_size);
     set_protection(draft, Protection { min, ..sum });

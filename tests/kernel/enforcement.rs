@@ -174,6 +174,7 @@ fn pod(name: &str, kernel: &dyn Hierarchy) -> Tree {
         }),
         Setting::MemoryMin(Limit::At(Bytes::mib(16))),
         Setting::MemoryLow(Limit::At(Bytes::ZERO)),
+        Setting::MemoryHigh(Limit::Max),
         max(64),
         Setting::MemorySwapMax(Limit::At(Bytes::ZERO)),
         Setting::MemoryOomGroup(true),

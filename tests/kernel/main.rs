@@ -60,6 +60,7 @@ const TOPICS: &[&[Test]] = &[
     conformance::scripted::TESTS,
     node::command_line::TESTS,
     node::policies::TESTS,
+    node::resize::TESTS,
     node::storage::TESTS,
     node::eviction::TESTS,
 ];

@@ -59,6 +59,7 @@ pub fn setting_of(file: InterfaceFile) -> BoxedStrategy<Setting> {
         }
         InterfaceFile::MemoryMin => bytes().prop_map(Setting::MemoryMin).boxed(),
         InterfaceFile::MemoryLow => bytes().prop_map(Setting::MemoryLow).boxed(),
+        InterfaceFile::MemoryHigh => bytes().prop_map(Setting::MemoryHigh).boxed(),
         InterfaceFile::MemoryMax => bytes().prop_map(Setting::MemoryMax).boxed(),
         InterfaceFile::MemorySwapMax => bytes().prop_map(Setting::MemorySwapMax).boxed(),
         InterfaceFile::MemoryOomGroup => any::<bool>().prop_map(Setting::MemoryOomGroup).boxed(),

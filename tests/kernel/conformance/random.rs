@@ -160,6 +160,8 @@ fn setting() -> impl Strategy<Value = Setting> {
             })),
         bytes(0).prop_map(Setting::MemoryMin),
         bytes(0).prop_map(Setting::MemoryLow),
+        // Without page cache there is nothing that a throttle could reclaim.
+        bytes(64 << 20).prop_map(Setting::MemoryHigh),
         // The kernel's own memory counts in the real cgroups; a bound below it would kill.
         bytes(64 << 20).prop_map(Setting::MemoryMax),
         bytes(0).prop_map(Setting::MemorySwapMax),

@@ -76,6 +76,7 @@ fn accepted(sizes: &[HugePageSize]) -> Vec<Setting> {
     for bytes in memory.map(|limit| limit.map(Bytes)) {
         all.push(Setting::MemoryMin(bytes));
         all.push(Setting::MemoryLow(bytes));
+        all.push(Setting::MemoryHigh(bytes));
         all.push(Setting::MemoryMax(bytes));
         all.push(Setting::MemorySwapMax(bytes));
         for &size in sizes {

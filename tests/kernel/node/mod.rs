@@ -9,6 +9,7 @@ pub mod eviction;
 pub mod oom;
 pub mod oom_many;
 pub mod policies;
+pub mod resize;
 pub mod storage;
 pub mod supervisor;
 pub mod usage;

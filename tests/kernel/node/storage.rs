@@ -27,7 +27,7 @@ tests![
 const MIB: u64 = 1 << 20;
 
 /// Makes `/tmp` the machine's disk, which keeps project quotas, and empties it.
-fn counting_disk() -> Outcome {
+pub(super) fn counting_disk() -> Outcome {
     let options = Some("prjquota");
     mount(
         Some("/dev/nvme0n1"),

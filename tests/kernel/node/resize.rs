@@ -1,0 +1,199 @@
+//! Resizes of containers that run, under a memory load that fills every limit.
+
+use std::fs;
+use std::path::Path;
+use std::time::Instant;
+
+use serde_json::{Value, json};
+
+use super::daemon::{
+    Anything, Daemon, cgroup_of, container, counter, create, delete, events, file, get, pod,
+    read_pod, request, running_pid, wait,
+};
+use super::storage::counting_disk;
+use crate::Outcome;
+
+tests![
+    a_storm_of_resizes_kills_nobody,
+    a_shrink_below_use_waits_until_memory_is_free,
+    a_resize_outlives_kill_9,
+];
+
+const MIB: u64 = 1 << 20;
+
+/// While this is not there, the load holds memory that cannot be reclaimed.
+const GO: &str = "/tmp/let-go";
+
+/// Holds 48 MiB, and fills the page cache again and again.
+fn load() -> String {
+    format!(
+        "dd if=/dev/zero bs=48M count=1 2>/dev/null | (until [ -e {GO} ]; do sleep 0.1; done) & \
+         while :; do dd if=/dev/zero of=file bs=1M count=160 2>/dev/null; done"
+    )
+}
+
+fn amounts(milli: u64, mib: u64) -> Value {
+    let amounts = json!({"cpu": format!("{milli}m"), "memory": format!("{mib}Mi")});
+    json!({"requests": amounts, "limits": amounts})
+}
+
+fn loaded(name: &str, milli: u64, mib: u64) -> Anything<Value> {
+    let _ = fs::remove_file(GO);
+    let spec = json!({"containers": [{
+        "name": "c", "image": "i", "command": ["sh", "-c", load()], "resources": amounts(milli, mib),
+    }]});
+    let pod = create(&pod(name, &spec))?;
+    running_pid(name, "c")?;
+    let cgroup = cgroup_of(&pod);
+    wait("the load", || {
+        Ok(counter(&cgroup, "memory.stat", "anon")? > 48 * MIB)
+    })?;
+    Ok(pod)
+}
+
+/// Sends the pod with other amounts; the answer.
+fn resize(pod: &Value, amounts: &Value) -> Anything<Value> {
+    let mut pod = pod.clone();
+    pod["spec"]["containers"][0]["resources"] = amounts.clone();
+    if let Some(metadata) = pod["metadata"].as_object_mut() {
+        metadata.remove("resourceVersion");
+    }
+    let name = pod["metadata"]["name"].as_str().unwrap_or_default();
+    let path = format!("/api/v1/namespaces/default/pods/{name}/resize");
+    match request("PUT", &path, Some(&pod.to_string()))? {
+        (200, body) => Ok(serde_json::from_str(&body)?),
+        (code, body) => Err(format!("PUT {path}: {code} {body}").into()),
+    }
+}
+
+fn condition(pod: &Value, kind: &str) -> Option<String> {
+    let conditions = pod["status"]["conditions"].as_array()?;
+    let found = conditions.iter().find(|one| one["type"] == kind)?;
+    Some(found["message"].as_str().unwrap_or_default().to_owned())
+}
+
+fn in_progress(name: &str) -> Anything<Option<String>> {
+    Ok(condition(&read_pod(name)?, "PodResizeInProgress"))
+}
+
+fn shows(cgroup: &Path, milli: u64, mib: u64) -> Anything<bool> {
+    let max = (mib * MIB).to_string();
+    let quota = format!("{} 100000", milli * 100);
+    for cgroup in [cgroup.to_owned(), cgroup.join("c")] {
+        if file(&cgroup, "memory.max")? != max
+            || file(&cgroup, "cpu.max")? != quota
+            || file(&cgroup, "memory.high")? != "max"
+        {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+fn nobody_died(name: &str, cgroup: &Path) -> Outcome {
+    assert_eq!(counter(cgroup, "memory.events", "oom_kill")?, 0);
+    assert_eq!(counter(cgroup, "memory.events", "oom")?, 0);
+    assert_eq!(container(name, "c")?["restartCount"], 0);
+    let kills = get("/apis/allotd.dev/v1/oomkills")?;
+    assert_eq!(kills["items"], json!([]), "{kills}");
+    Ok(())
+}
+
+/// Numbers without a pattern, the same in every run.
+struct Random(u64);
+
+impl Random {
+    fn within(&mut self, least: u64, most: u64) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        least + self.0 % (most - least + 1)
+    }
+}
+
+fn a_storm_of_resizes_kills_nobody() -> Outcome {
+    counting_disk()?;
+    let _daemon = Daemon::start()?;
+    let pod = loaded("storm", 500, 128)?;
+    let cgroup = cgroup_of(&pod);
+    let mut random = Random(0x9e37_79b9_7f4a_7c15);
+    let (start, mut waited) = (Instant::now(), 0);
+    for _ in 0..1000 {
+        // Half of them are below what the load holds.
+        let answer = resize(
+            &pod,
+            &amounts(random.within(50, 900), random.within(16, 96)),
+        )?;
+        if condition(&answer, "PodResizeInProgress").is_some() {
+            waited += 1;
+        }
+    }
+    println!(
+        "1000 resizes in {:.1} s, {waited} had to wait",
+        start.elapsed().as_secs_f64()
+    );
+    assert!(waited > 100, "{waited}");
+    nobody_died("storm", &cgroup)?;
+    resize(&pod, &amounts(700, 112))?;
+    wait("the last one", || shows(&cgroup, 700, 112))?;
+    let diff = get("/apis/allotd.dev/v1/diff")?;
+    assert_eq!(diff["rows"], json!([]), "{diff}");
+    wait("the end of it", || Ok(in_progress("storm")?.is_none()))?;
+    nobody_died("storm", &cgroup)?;
+    delete("storm", 0)
+}
+
+fn a_shrink_below_use_waits_until_memory_is_free() -> Outcome {
+    counting_disk()?;
+    let _daemon = Daemon::start()?;
+    let pod = loaded("web", 500, 128)?;
+    let cgroup = cgroup_of(&pod);
+    resize(&pod, &amounts(250, 32))?;
+    // The processor's part is there, memory is not; and why is told.
+    assert_eq!(file(&cgroup.join("c"), "cpu.max")?, "25000 100000");
+    assert_eq!(
+        file(&cgroup.join("c"), "memory.max")?,
+        (128 * MIB).to_string()
+    );
+    let told = in_progress("web")?.unwrap_or_default();
+    println!("{told}");
+    assert!(
+        told.contains("33554432 is wanted but") && told.contains("in the way"),
+        "{told}"
+    );
+    std::thread::sleep(std::time::Duration::from_secs(3));
+    assert!(in_progress("web")?.is_some());
+    nobody_died("web", &cgroup)?;
+    fs::write(GO, "")?;
+    let start = Instant::now();
+    wait("memory", || shows(&cgroup, 250, 32))?;
+    println!(
+        "in effect {:.1} s after memory was free",
+        start.elapsed().as_secs_f64()
+    );
+    wait("the end of it", || Ok(in_progress("web")?.is_none()))?;
+    assert_eq!(events("ResizeCompleted")?.len(), 1);
+    nobody_died("web", &cgroup)?;
+    delete("web", 0)
+}
+
+fn a_resize_outlives_kill_9() -> Outcome {
+    counting_disk()?;
+    let daemon = Daemon::start()?;
+    let pod = loaded("web", 500, 128)?;
+    let cgroup = cgroup_of(&pod);
+    let pid = running_pid("web", "c")?;
+    resize(&pod, &amounts(250, 32))?;
+    // As an agent leaves it that dies between its two writes.
+    fs::write(cgroup.join("c/memory.high"), (32 * MIB).to_string())?;
+    daemon.kill()?;
+    let _daemon = Daemon::spawn(&[])?;
+    Daemon::wait_until_it_answers()?;
+    assert_eq!(file(&cgroup.join("c"), "memory.high")?, "max");
+    assert!(in_progress("web")?.is_some());
+    fs::write(GO, "")?;
+    wait("memory", || shows(&cgroup, 250, 32))?;
+    assert_eq!(running_pid("web", "c")?, pid);
+    nobody_died("web", &cgroup)?;
+    delete("web", 0)
+}
