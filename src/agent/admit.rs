@@ -83,6 +83,7 @@ impl Agent {
             pids_refused: 0,
             pending: None,
             resizing: None,
+            adopted: BTreeMap::new(),
             conditions: Vec::new(),
             containers: BTreeMap::new(),
         };

@@ -76,6 +76,7 @@ impl Agent {
             } => drop(reply.send(self.evict_by_hand(&key, grace_seconds))),
             Request::Eviction(reply) => drop(reply.send(Ok(Box::new(self.eviction())))),
             Request::Diff(reply) => drop(reply.send(self.diff())),
+            Request::Drifts(after, reply) => drop(reply.send(Ok(self.drifts.after(after)))),
             Request::Status(reply) => drop(reply.send(Ok(self.status()))),
             Request::LogFile {
                 key,

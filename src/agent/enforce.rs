@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use super::events::Severity;
 use super::request::PodKey;
 use super::run::Agent;
 use crate::cgroup::{CgroupPath, ErrorKind, KernelError, Op, Tree};
@@ -47,6 +46,7 @@ impl Agent {
             return;
         };
         let path = entry.path();
+        self.drifts.forget(&path);
         if entry.placed {
             entry.placed = false;
             self.totals.remove(&entry.translated.share);
@@ -87,7 +87,8 @@ impl Agent {
                 return false;
             }
         };
-        let plan = enforcement::plan(scope, &self.wanted, &found, &self.applied, page);
+        let mut plan = enforcement::plan(scope, &self.wanted, &found, &self.applied, page);
+        let left = self.heed_drifts(scope, &mut plan);
         let outcome = if plan.is_empty() {
             Outcome::default()
         } else {
@@ -104,15 +105,20 @@ impl Agent {
             }
         }
         enforcement::remember(&mut self.applied, scope, &self.wanted, &found, page);
-        self.tell_of_drifts(&outcome);
-        self.note_unenforced(scope, &outcome);
+        self.tell_of_repairs(&outcome);
+        self.note_unenforced(scope, &outcome, &left);
         self.keep_watch(scope, &outcome);
-        outcome.is_complete()
+        outcome.is_complete() && left.is_empty()
     }
 
     /// Notes what is not enforced and why; what was noted in the scope before is out of date. The log
     /// has each only once for as long as it lasts.
-    fn note_unenforced(&mut self, scope: &CgroupPath, outcome: &Outcome) {
+    fn note_unenforced(
+        &mut self,
+        scope: &CgroupPath,
+        outcome: &Outcome,
+        left: &[(CgroupPath, String)],
+    ) {
         let before: BTreeMap<_, _> = self
             .unenforced
             .extract_if(.., |path, _| path.is_within(scope) || scope.is_within(path))
@@ -125,7 +131,8 @@ impl Agent {
             .held
             .iter()
             .map(|held| (&held.path, held.to_string()));
-        for (path, why) in failed.chain(held) {
+        let left = left.iter().map(|(path, why)| (path, why.clone()));
+        for (path, why) in failed.chain(held).chain(left) {
             if !before.get(path).is_some_and(|known| known.contains(&why)) {
                 tracing::warn!("{why}");
             }
@@ -192,39 +199,5 @@ impl Agent {
         self.tallies.failures = self.tallies.failures.saturating_add(1);
         self.unenforced.insert(scope.clone(), vec![why.to_owned()]);
         self.refresh_all_enforced();
-    }
-
-    /// Somebody else wrote into our files: told as events, with both values.
-    fn tell_of_drifts(&mut self, outcome: &Outcome) {
-        let made_anew = |path: &CgroupPath| {
-            outcome
-                .repaired
-                .iter()
-                .any(|repaired| matches!(&repaired.op, Op::Create(made) if made == path))
-        };
-        for repaired in &outcome.repaired {
-            // That a cgroup was removed says all about its files.
-            if !matches!(repaired.op, Op::Create(_)) && made_anew(repaired.op.path()) {
-                continue;
-            }
-            self.tallies.drifts = self.tallies.drifts.saturating_add(1);
-            let message = repaired.to_string();
-            let place = Place::of(repaired.op.path());
-            let key = place
-                .as_ref()
-                .and_then(Place::uid)
-                .and_then(|uid| self.by_uid.get(uid).cloned());
-            match key {
-                Some(key) => {
-                    let container = place
-                        .as_ref()
-                        .and_then(Place::container)
-                        .unwrap_or("")
-                        .to_owned();
-                    self.event(&key, &container, Severity::Warning, "Drift", &message);
-                }
-                None => self.node_event(Severity::Warning, "Drift", &message),
-            }
-        }
     }
 }

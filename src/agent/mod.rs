@@ -11,6 +11,7 @@ mod cache;
 mod census;
 mod containers;
 mod crash;
+mod drift;
 mod ends;
 mod enforce;
 mod entry;

@@ -50,6 +50,10 @@ pub struct PodRecord {
     /// What it had before a resize that is not in effect yet: the larger counts until then.
     #[serde(default)]
     pub resizing: Option<Amounts>,
+    /// Values that somebody set and that are wanted since, by container (empty: the pod's own cgroup) and
+    /// file.
+    #[serde(default)]
+    pub adopted: BTreeMap<String, BTreeMap<String, String>>,
     /// What is so or not so of it, each since when.
     #[serde(default)]
     pub conditions: Vec<Condition>,

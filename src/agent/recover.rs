@@ -20,13 +20,17 @@ use crate::cgroup::{CgroupPath, Op, Pid};
 use crate::manifest::convert;
 use crate::model::{PodUid, ResourceList};
 use crate::observation::storage::projects::FileSystems;
+use crate::report::pod::ENFORCED;
 use crate::runtime::AttemptState;
-use crate::store::Entry;
+use crate::store::{Change, Entry, Expect};
 use crate::translation::translate_pod;
 use crate::units::Quantity;
 
 /// The leaf that shims live in, beside the pods: they outlive the agent under any supervisor.
 const SHIMS: &str = "shims";
+
+/// The store key of the stamp.
+const STAMP_KEY: &str = "node/enforced-by";
 
 impl Agent {
     /// The agent as the last one left it.
@@ -61,8 +65,10 @@ impl Agent {
             agent.restore_pod(&entry);
         }
         agent.reattach_all();
+        agent.assume_applied();
         // The whole tree at once: what nobody wants any more goes too.
         agent.enforce(&CgroupPath::top());
+        agent.stamp();
         for key in agent.pods.keys().cloned().collect::<Vec<_>>() {
             agent.look_for_oom(&key);
             agent.resume(&key);
@@ -72,6 +78,49 @@ impl Agent {
         agent.publish_all();
         agent.end_namespaces();
         Ok(agent)
+    }
+
+    /// What an agent like this one had in effect for a pod, in this boot, it has not changed since: what
+    /// differs now was changed by somebody else while no agent ran. Levels follow sums over pods, of which the
+    /// last may not have been written, so nothing is assumed of them.
+    fn assume_applied(&mut self) {
+        let stamp = self.stamp_text();
+        let last = self.store.get(STAMP_KEY).ok().flatten();
+        if last.is_none_or(|last| last.value != stamp.as_bytes()) {
+            return;
+        }
+        let was_enforced = |entry: &&PodEntry| {
+            let mut conditions = entry.record.conditions.iter();
+            entry.placed
+                && entry.record.resizing.is_none()
+                && conditions.any(|one| one.kind == ENFORCED && one.status)
+        };
+        for entry in self.pods.values().filter(was_enforced) {
+            for (path, node) in self.wanted.within(&entry.path()) {
+                self.applied.insert(path.clone(), node.clone());
+            }
+        }
+    }
+
+    /// By whom and for which node values are in effect from now on.
+    fn stamp(&mut self) {
+        let stamp = self.stamp_text().into_bytes();
+        let last = self.store.get(STAMP_KEY).ok().flatten();
+        if last.is_none_or(|last| last.value != stamp) {
+            let change = Change::Put(STAMP_KEY.to_owned(), stamp, Expect::Any);
+            // Without it the next agent calls a drift a new value: it is repaired all the same.
+            drop(self.commit(vec![change]));
+        }
+    }
+
+    fn stamp_text(&self) -> String {
+        format!(
+            "{} {} {:?} {:?}",
+            env!("CARGO_PKG_VERSION"),
+            self.system.boot_id,
+            self.policy,
+            self.node
+        )
     }
 
     fn make_shim_cgroup(&mut self) {
@@ -130,6 +179,7 @@ impl Agent {
                 let mut entry = PodEntry::new(record, stored.revision, admitted, translated);
                 let key = entry.key();
                 entry.restore_resize();
+                entry.overlay_adopted();
                 if entry.desired.is_some() {
                     self.waiting.insert(key.clone());
                 }

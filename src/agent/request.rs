@@ -13,6 +13,7 @@ use crate::cgroup::{CgroupPath, Reader};
 use crate::model::Kind;
 use crate::model::space::Place;
 use crate::report::accounts::Accounts;
+use crate::report::drift::Drift;
 use crate::report::explain::PodExplanation;
 use crate::report::oom::OomKill;
 use crate::report::stats::Census;
@@ -160,6 +161,8 @@ pub enum Request {
     Eviction(Reply<Box<EvictionParts>>),
     /// Wanted against kernel.
     Diff(Reply<DiffReport>),
+    /// What somebody else changed, after the drift of this number.
+    Drifts(u64, Reply<Vec<Drift>>),
     /// The agent's own state.
     Status(Reply<StatusReport>),
     /// Where a container's log is: the path of its present or previous run.

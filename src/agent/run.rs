@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use jiff::Timestamp;
 
 use super::crash;
+use super::drift::Drifts;
 use super::events::Events;
 use super::eviction::Evictor;
 use super::guard::Guard;
@@ -107,6 +108,8 @@ pub struct Agent {
     pub(super) words: Words,
     /// What is in use.
     pub(super) ledger: Ledger,
+    /// What somebody else changed.
+    pub(super) drifts: Drifts,
     /// Pods whose resize waits for room.
     pub(super) waiting: BTreeSet<PodKey>,
     /// There may be more room than when they were looked at last.
@@ -185,6 +188,7 @@ impl Agent {
             objects: BTreeMap::new(),
             words: Words::default(),
             ledger: Ledger::default(),
+            drifts: Drifts::default(),
             waiting: BTreeSet::new(),
             room: false,
             wanted: Tree::default(),

@@ -1,13 +1,16 @@
 //! `allot diff`: what shall be in the kernel against what is.
 
 use std::io::Write;
+use std::thread::sleep;
+use std::time::Duration;
 
 use super::error::{CliError, ERROR};
-use super::render::Page;
+use super::render::{Page, clean};
 use super::target::Target;
 use super::{Context, OutputForm};
 use crate::exit;
 use crate::report::DiffReport;
+use crate::report::drift::Drift;
 
 /// Compare what shall be in the kernel with what is; exit code 1 where they differ
 #[derive(Clone, Debug, clap::Args)]
@@ -15,6 +18,9 @@ pub struct Args {
     /// Show what is the same too
     #[arg(long)]
     pub all: bool,
+    /// Go on, and show each value that somebody else changes, until ended
+    #[arg(long, conflicts_with = "all")]
+    pub watch: bool,
     /// How to print it
     #[arg(short, long, value_enum, default_value_t)]
     pub output: OutputForm,
@@ -33,7 +39,52 @@ pub fn run(args: &Args, context: &Context, out: &mut dyn Write) -> Result<u8, Cl
     if !args.output.write(&report, out)? {
         write_text(&report, args.all, out)?;
     }
+    if args.watch {
+        out.flush()?;
+        return watch(args, context, out);
+    }
     Ok(if report.drift { exit::ERROR } else { exit::OK })
+}
+
+/// How often is looked for new drifts.
+const PAUSE: Duration = Duration::from_millis(500);
+
+/// Prints drifts as they come; ends only with an error, as when nobody reads any more.
+fn watch(args: &Args, context: &Context, out: &mut dyn Write) -> Result<u8, CliError> {
+    let client = context.client()?;
+    let drifts = |after: u64| -> Result<Vec<Drift>, CliError> {
+        let target = Target::new(&["apis", "allotd.dev", "v1", "drifts"]);
+        client.get(&target.with("after", &after.to_string()))
+    };
+    let mut last = drifts(0)?.last().map_or(0, |drift| drift.id);
+    loop {
+        for drift in drifts(last)? {
+            last = drift.id;
+            if !args.output.write(&drift, out)? {
+                writeln!(out, "{}", line(&drift))?;
+            }
+        }
+        out.flush()?;
+        sleep(PAUSE);
+    }
+}
+
+fn line(drift: &Drift) -> String {
+    let whose = match (drift.pod.as_str(), drift.container.as_str()) {
+        ("", _) => drift.cgroup.clone(),
+        (pod, "") => format!("{}/{pod}", drift.namespace),
+        (pod, container) => format!("{}/{pod} {container}", drift.namespace),
+    };
+    let time = drift.time.strftime("%H:%M:%S%.3f");
+    let outcome = drift.outcome.name();
+    let text = match drift.file.as_str() {
+        "" => format!("{time}  {outcome:<9}  {whose}: {}", drift.wanted),
+        file => format!(
+            "{time}  {outcome:<9}  {whose}: {file} {} (wanted {})",
+            drift.found, drift.wanted
+        ),
+    };
+    clean(&text).to_string()
 }
 
 fn write_text(report: &DiffReport, all: bool, out: &mut dyn Write) -> std::io::Result<()> {

@@ -9,9 +9,11 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use crate::cgroup::Controller;
 use crate::model::LimitedResource;
 use crate::model::policy::{
-    CpuWeightFormula, MemoryReservationPolicy, OomPolicy, Policy, StoragePolicy, SwapBehavior,
+    CpuWeightFormula, DriftPolicy, MemoryReservationPolicy, OomPolicy, Policy, StoragePolicy,
+    SwapBehavior,
 };
 use crate::units::quantity::Format;
 use crate::units::{Micros, Quantity};
@@ -70,6 +72,7 @@ pub struct Config {
     pub ephemeral_storage_policy: StoragePolicy,
     pub container_log_max_size: Quantity,
     pub container_log_max_files: u32,
+    pub drift_policy: BTreeMap<String, DriftPolicy>,
     #[serde(with = "duration")]
     pub sync_frequency: Duration,
     pub log_level: String,
@@ -142,6 +145,7 @@ impl Default for Config {
             ephemeral_storage_policy: StoragePolicy::default(),
             container_log_max_size: Quantity::from_units(10 << 20, Format::BinarySi),
             container_log_max_files: 5,
+            drift_policy: BTreeMap::new(),
             sync_frequency: Duration::from_secs(60),
             log_level: "info".to_owned(),
         }
@@ -223,6 +227,12 @@ impl Config {
         self.limited_resources.iter().map(Limited::read).collect()
     }
 
+    /// What becomes of a value of this controller that somebody else wrote.
+    pub fn drift_policy_of(&self, controller: Controller) -> DriftPolicy {
+        let policy = self.drift_policy.get(controller.name());
+        policy.copied().unwrap_or_default()
+    }
+
     /// What is out of bounds, each with what would be right.
     fn problems(&self) -> Vec<String> {
         let mut problems = Vec::new();
@@ -231,6 +241,12 @@ impl Config {
             problems.push(format!(
                 "cpuCFSQuotaPeriod is {period:?}: 1ms to 1s is right"
             ));
+        }
+        for name in self.drift_policy.keys() {
+            if Controller::ALL.iter().all(|known| known.name() != name) {
+                let known = Controller::ALL.map(Controller::name).join(", ");
+                problems.push(format!("driftPolicy names {name:?}: {known} are right"));
+            }
         }
         let sync = self.sync_frequency;
         if !(Duration::from_secs(10)..=Duration::from_secs(3600)).contains(&sync) {

@@ -63,6 +63,11 @@ impl Plan {
         &self.0
     }
 
+    /// Takes out the steps that shall not be done now.
+    pub fn leave_out(&mut self, mut which: impl FnMut(&Step) -> bool) -> Vec<Step> {
+        self.0.extract_if(.., |step| which(step)).collect()
+    }
+
     /// Whether there is nothing to do.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()

@@ -70,6 +70,18 @@ pub enum SwapBehavior {
     LimitedSwap,
 }
 
+/// What becomes of a value that somebody else wrote.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum DriftPolicy {
+    /// It is written again as wanted.
+    #[default]
+    Repair,
+    /// It is left, and told.
+    Report,
+    /// It is wanted from now on, for as long as the pod lives or until its amounts change.
+    Adopt,
+}
+
 /// What happens where a pod's files take more disk than their limit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]

@@ -3,6 +3,7 @@
 pub mod accounts;
 pub mod age;
 pub mod check;
+pub mod drift;
 pub mod eviction;
 pub mod explain;
 pub mod metrics;

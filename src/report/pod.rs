@@ -10,6 +10,9 @@ use crate::model::{ContainerKind, QosClass};
 /// The condition of a pod that is ended for the node's sake; it stays.
 pub const DISRUPTION_TARGET: &str = "DisruptionTarget";
 
+/// The condition that says whether the kernel holds what is wanted.
+pub const ENFORCED: &str = "allotd.dev/Enforced";
+
 /// What is so of a pod now.
 #[derive(Clone, Debug)]
 pub struct PodFacts {
@@ -208,7 +211,7 @@ pub fn conditions(
             now,
         ),
         condition_of(
-            "allotd.dev/Enforced",
+            ENFORCED,
             enforced.is_ok(),
             enforced_reason,
             enforced_message,

@@ -159,6 +159,7 @@ fn resources(kinds: &Kinds, group: &str, version: &str) -> Value {
             resource("accounts", "Accounts", false, &["get"], &[]),
             resource("namespaces/charges", "Charges", false, &["get"], &[]),
             resource("diff", "Diff", false, &["get"], &[]),
+            resource("drifts", "Drift", false, &["get"], &[]),
             resource("pods/attach", "Attach", true, &["create"], &[]),
             resource("pods/explain", "Explanation", true, &["get"], &[]),
             resource("pods/usage", "Usage", true, &["get"], &[]),

@@ -108,6 +108,7 @@ fn router(shared: Shared, access: Access, bounds: Bounds) -> Router {
             get(own::charges),
         )
         .route(&format!("{own}/diff"), get(own::diff))
+        .route(&format!("{own}/drifts"), get(own::drifts))
         .route(&format!("{own}/oomkills"), get(own::oom_kills))
         .route(&format!("{own}/top"), get(own::top))
         .route(&format!("{own}/eviction"), get(eviction::dry_run))

@@ -15,6 +15,7 @@ use crate::model::space::{Measured, Space};
 use crate::observation::storage;
 use crate::report;
 use crate::report::accounts::{Accounts, AccountsReport, QuotaCharges};
+use crate::report::drift::Drift;
 use crate::report::explain::PodExplanation;
 use crate::report::top::{Objects, TopReport};
 use crate::report::{DiffReport, PodUsage, StatusReport};
@@ -34,6 +35,22 @@ pub(super) async fn status(State(shared): State<Shared>) -> Answer<Json<StatusRe
 /// Wanted against kernel.
 pub(super) async fn diff(State(shared): State<Shared>) -> Answer<Json<DiffReport>> {
     Ok(Json(shared.handle.ask(Request::Diff).await?))
+}
+
+/// Which drifts are asked for.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+pub(super) struct DriftQuery {
+    after: u64,
+}
+
+/// What somebody else changed, the oldest first.
+pub(super) async fn drifts(
+    State(shared): State<Shared>,
+    Query(DriftQuery { after }): Query<DriftQuery>,
+) -> Answer<Json<Vec<Drift>>> {
+    let asked = |reply| Request::Drifts(after, reply);
+    Ok(Json(shared.handle.ask(asked).await?))
 }
 
 /// Which OOM kills are asked for.

@@ -145,6 +145,8 @@ impl Agent {
         let Some(entry) = self.pods.get(key) else {
             return;
         };
+        // What somebody set for the old amounts is of no use for the new ones.
+        record.adopted.clear();
         match &mut record.resizing {
             // The kernel may still hold something of what was before.
             Some(before) => before.raise_to(had),

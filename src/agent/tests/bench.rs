@@ -14,6 +14,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use super::kernel::Shared;
+use super::shim::record_exit;
 use crate::agent::entry::PodEntry;
 use crate::agent::request::{ObjectKey, PodKey, Put, Refusal};
 use crate::agent::run::{Agent, Parts};
@@ -24,7 +25,7 @@ use crate::model::{Kind, ResourceList};
 use crate::observation::node::NodeFacts;
 use crate::observation::watch::Watch;
 use crate::report::node::SystemInfo;
-use crate::runtime::record::{Exit, ExitReason, Started};
+use crate::runtime::record::Started;
 use crate::runtime::{ProcessId, Runtime};
 use crate::store::Store;
 use crate::units::{Bytes, PageSize, Quantity};
@@ -39,6 +40,10 @@ pub struct Bench {
     inputs: Receiver<Input>,
     tokio: tokio::runtime::Runtime,
     runs: Vec<Run>,
+    /// What is set otherwise than by default.
+    settings: fn(&mut Config),
+    /// The name of the boot.
+    boot: &'static str,
 }
 
 /// A process, and the directory of the run whose shim would watch it.
@@ -49,6 +54,11 @@ struct Run {
 
 impl Bench {
     pub fn new() -> Self {
+        Self::with(|_| {})
+    }
+
+    /// An agent with other settings.
+    pub fn with(settings: fn(&mut Config)) -> Self {
         let temp = tempfile::tempdir().unwrap();
         for dir in ["state", "logs", "cgroup"] {
             fs::create_dir(temp.path().join(dir)).unwrap();
@@ -70,6 +80,8 @@ impl Bench {
             inputs: channel().1,
             tokio,
             runs: Vec::new(),
+            settings,
+            boot: "first boot",
         };
         bench.start_agent();
         bench
@@ -88,10 +100,10 @@ impl Bench {
             run.child.kill().unwrap();
             run.child.wait().unwrap();
         }
-        let boot = "another boot";
+        self.boot = "another boot";
         for started in self.started() {
             let mut record: Started = serde_json::from_slice(&fs::read(&started).unwrap()).unwrap();
-            boot.clone_into(&mut record.process.boot_id);
+            self.boot.clone_into(&mut record.process.boot_id);
             fs::write(&started, serde_json::to_vec(&record).unwrap()).unwrap();
         }
         self.kernel = Shared::new();
@@ -110,21 +122,26 @@ impl Bench {
         .into_iter()
         .map(|(name, amount)| (name.into(), amount.parse::<Quantity>().unwrap()))
         .collect();
+        let mut config = Config {
+            node_name: "node".to_owned(),
+            cgroup_root: path("cgroup"),
+            state_dir: path("state"),
+            pod_logs_dir: path("logs"),
+            ..Config::default()
+        };
+        (self.settings)(&mut config);
         let parts = Parts {
-            config: Config {
-                node_name: "node".to_owned(),
-                cgroup_root: path("cgroup"),
-                state_dir: path("state"),
-                pod_logs_dir: path("logs"),
-                ..Config::default()
-            },
+            config,
             facts: NodeFacts {
                 capacity,
                 page_size: PageSize::FOUR_KIB,
                 max_pids: Some(32_768),
                 swap: Bytes(0),
             },
-            system: SystemInfo::default(),
+            system: SystemInfo {
+                boot_id: self.boot.to_owned(),
+                ..SystemInfo::default()
+            },
             kernel: Box::new(self.kernel.clone()),
             store: Store::open(&path("store.redb")).unwrap(),
             runtime: Runtime {
@@ -357,27 +374,6 @@ pub fn runs(agent: &Agent, key: &PodKey, container: &str) -> bool {
             crate::agent::entry::Live::Running { .. }
         )
     })
-}
-
-/// What a shim leaves behind.
-fn record_exit(attempt: &Path, exit_code: i32, signal: Option<i32>) {
-    let exit = Exit {
-        exit_code,
-        signal,
-        reason: if exit_code == 0 {
-            ExitReason::Completed
-        } else {
-            ExitReason::Error
-        },
-        message: String::new(),
-        started_at: Some(jiff::Timestamp::now()),
-        finished_at: jiff::Timestamp::now(),
-        dropped_log_bytes: 0,
-    };
-    fs::create_dir_all(attempt).unwrap();
-    let text = serde_json::to_string(&exit).unwrap();
-    fs::write(attempt.join(".new"), text).unwrap();
-    fs::rename(attempt.join(".new"), attempt.join("exit.json")).unwrap();
 }
 
 /// A pod of one container `c`.

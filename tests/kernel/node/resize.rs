@@ -95,7 +95,7 @@ fn nobody_died(name: &str, cgroup: &Path) -> Outcome {
     assert_eq!(counter(cgroup, "memory.events", "oom")?, 0);
     assert_eq!(container(name, "c")?["restartCount"], 0);
     let kills = get("/apis/allotd.dev/v1/oomkills")?;
-    assert_eq!(kills["items"], json!([]), "{kills}");
+    assert_eq!(kills, json!([]));
     Ok(())
 }
 
@@ -137,7 +137,7 @@ fn a_storm_of_resizes_kills_nobody() -> Outcome {
     resize(&pod, &amounts(700, 112))?;
     wait("the last one", || shows(&cgroup, 700, 112))?;
     let diff = get("/apis/allotd.dev/v1/diff")?;
-    assert_eq!(diff["rows"], json!([]), "{diff}");
+    assert_eq!(diff["drift"], false, "{diff}");
     wait("the end of it", || Ok(in_progress("storm")?.is_none()))?;
     nobody_died("storm", &cgroup)?;
     delete("storm", 0)
