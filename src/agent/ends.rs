@@ -132,11 +132,9 @@ impl Agent {
         let ran = Duration::try_from(ran.max(SignedDuration::ZERO)).unwrap_or_default();
         // An end that was asked for is no reason to wait, and says nothing of the next run.
         let asked_for = std::mem::take(&mut record.restart);
-        let pause = match asked_for {
-            true => Duration::ZERO,
-            false => backoff(record.quick_ends, ran),
-        };
+        let mut pause = Duration::ZERO;
         if !asked_for {
+            pause = backoff(record.quick_ends, ran);
             record.quick_ends = quick_ends(record.quick_ends, ran);
         }
         record.last = Some(end);

@@ -2,6 +2,7 @@
 //!
 //! Words to amounts, and what came of it; the daemon judges.
 
+use std::collections::BTreeMap;
 use std::io::Write;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
@@ -140,30 +141,8 @@ fn set(
     text: &str,
 ) -> Result<(), CliError> {
     let (request, limit) = match text.split_once(':') {
-        Some((request, limit)) => (request, limit),
-        None => {
-            let of = |list: &Option<std::collections::BTreeMap<String, Quantity>>| {
-                list.as_ref().and_then(|list| list.get(resource)).cloned()
-            };
-            match (of(&resources.requests), of(&resources.limits)) {
-                (Some(_), None) => (text, ""),
-                (None, Some(_)) => ("", text),
-                (Some(request), Some(limit)) if request == limit => (text, text),
-                (Some(request), Some(limit)) => {
-                    return Err(CliError::Usage(format!(
-                        "--{resource}={text} may mean the request, {}, or the limit, {}: \
-                         {text}: or :{text} or REQUEST:LIMIT is right",
-                        request.0, limit.0
-                    )));
-                }
-                (None, None) => {
-                    return Err(CliError::Usage(format!(
-                        "--{resource}={text} may mean a request or a limit, and there is neither: \
-                         {text}: or :{text} or REQUEST:LIMIT is right"
-                    )));
-                }
-            }
-        }
+        Some(both) => both,
+        None => both_or_one(resources, resource, text)?,
     };
     for (list, amount) in [
         (&mut resources.requests, request),
@@ -175,6 +154,27 @@ fn set(
         }
     }
     Ok(())
+}
+
+/// Request and limit where only one amount is given; an empty one stays as it is.
+fn both_or_one<'a>(
+    resources: &v1::ResourceRequirements,
+    resource: &str,
+    text: &'a str,
+) -> Result<(&'a str, &'a str), CliError> {
+    let of = |list: &Option<BTreeMap<String, Quantity>>| list.as_ref()?.get(resource).cloned();
+    let meanings = match (of(&resources.requests), of(&resources.limits)) {
+        (Some(_), None) => return Ok((text, "")),
+        (None, Some(_)) => return Ok(("", text)),
+        (Some(request), Some(limit)) if request == limit => return Ok((text, text)),
+        (Some(Quantity(request)), Some(Quantity(limit))) => {
+            format!("the request, {request}, or the limit, {limit}")
+        }
+        (None, None) => "a request or a limit, and there is neither".to_owned(),
+    };
+    Err(CliError::Usage(format!(
+        "--{resource}={text} may mean {meanings}: {text}: or :{text} or REQUEST:LIMIT is right"
+    )))
 }
 
 /// The condition of a resize that is not done: its type, reason and message.

@@ -105,13 +105,12 @@ fn unwanted(op: Op) -> Step {
 fn rank(file: InterfaceFile) -> u8 {
     match file {
         InterfaceFile::CpuWeight | InterfaceFile::MemoryOomGroup => 0,
-        // Bounds that do not touch each other. A child above its parent is accepted.
-        InterfaceFile::CpuMax | InterfaceFile::PidsMax => 1,
+        // Bounds that do not touch each other. A child above its parent is accepted. A throttle that
+        // somebody set goes before anything else may grow.
+        InterfaceFile::CpuMax | InterfaceFile::PidsMax | InterfaceFile::MemoryHigh => 1,
         // Swap is bounded before memory, so that reclaim for a smaller `memory.max` does not push out
         // more than the new bound of swap: what is swapped out stays (`memory.swap.max` does not
         // swap in).
-        // A throttle that somebody set goes before anything else may grow.
-        InterfaceFile::MemoryHigh => 1,
         InterfaceFile::MemoryMax => 2,
         InterfaceFile::MemorySwapMax => 3,
         // Protection stays below the bound at all times: what is protected cannot be reclaimed when

@@ -20,6 +20,7 @@ mod objects;
 mod policies;
 mod protobuf;
 mod refusals;
+mod resize;
 mod server;
 mod top;
 mod watch;

@@ -10,6 +10,7 @@ mod busy;
 mod definitions;
 mod examples;
 mod namespaces;
+mod resize;
 mod top;
 #[path = "../api/server.rs"]
 #[allow(dead_code)]

@@ -14,10 +14,10 @@ pub(super) fn unresizable(kept: &v1::Pod, new: &v1::Pod, node: &str) -> Vec<Caus
         field,
         message: format!("Forbidden: {message}"),
     };
-    let none = v1::PodSpec::default();
+    let empty = v1::PodSpec::default();
     let (old, asked) = (
-        kept.spec.as_ref().unwrap_or(&none),
-        new.spec.as_ref().unwrap_or(&none),
+        kept.spec.as_ref().unwrap_or(&empty),
+        new.spec.as_ref().unwrap_or(&empty),
     );
     let mut causes = Vec::new();
     let init = |spec: &v1::PodSpec| spec.init_containers.clone().unwrap_or_default();

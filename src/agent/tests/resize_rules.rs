@@ -57,10 +57,10 @@ fn with_init(pod: &mut Value) {
 const ALLOWED: [(&str, Change, Change); 8] = [
     ("cpu", burstable, |pod| limits(pod)["cpu"] = json!("300m")),
     ("memory", burstable, |pod| {
-        limits(pod)["memory"] = json!("100Mi")
+        limits(pod)["memory"] = json!("100Mi");
     }),
     ("requests", burstable, |pod| {
-        requests(pod)["cpu"] = json!("50m")
+        requests(pod)["cpu"] = json!("50m");
     }),
     ("request and limit", guaranteed, |pod| {
         own(pod)["resources"] = amounts("1", "96Mi");
