@@ -3,7 +3,7 @@
 
 use super::Kubectl;
 
-const POD: &str = r#"
+const POD: &str = "
 apiVersion: v1
 kind: Pod
 metadata: {name: web}
@@ -15,7 +15,7 @@ spec:
     resources:
       requests: {cpu: 100m, memory: 64Mi}
       limits: {cpu: 100m, memory: 64Mi}
-"#;
+";
 
 fn patch(cpu: &str) -> String {
     let list = format!(r#"{{"cpu":"{cpu}"}}"#);
