@@ -110,7 +110,7 @@ impl Agent {
             step.cause == Cause::Drift
                 && match &step.op {
                     Op::Write(_, wanted) => {
-                        let policy = config.drift_policy_of(wanted.file().controller());
+                        let policy = config.drift_policy_of(wanted.file().controller().name());
                         let is_free = policy != DriftPolicy::Repair;
                         let is_left = is_free || drifts.is_left_alone(&spot(&step.op), now);
                         step.before.is_some() && is_left
@@ -150,7 +150,10 @@ impl Agent {
                 wanted.value()
             ));
         }
-        let adopts = self.config.drift_policy_of(found.file().controller()) == DriftPolicy::Adopt;
+        let adopts = self
+            .config
+            .drift_policy_of(found.file().controller().name())
+            == DriftPolicy::Adopt;
         if adopts && self.adopt_value(path, found) {
             self.tell_drift(path, *wanted, Some(found), DriftOutcome::Adopted);
             return None;

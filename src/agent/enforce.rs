@@ -133,7 +133,13 @@ impl Agent {
             .map(|held| (&held.path, held.to_string()));
         let left = left.iter().map(|(path, why)| (path, why.clone()));
         for (path, why) in failed.chain(held).chain(left) {
-            if !before.get(path).is_some_and(|known| known.contains(&why)) {
+            // What is in use may be another figure each time.
+            let start = |why: &str| why.split(" but ").next().map(str::to_owned);
+            let is_same = |known: &String| start(known) == start(&why);
+            if !before
+                .get(path)
+                .is_some_and(|known| known.iter().any(is_same))
+            {
                 tracing::warn!("{why}");
             }
             self.tallies.failures = self.tallies.failures.saturating_add(1);

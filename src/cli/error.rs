@@ -88,6 +88,11 @@ impl CliError {
         matches!(self, Self::Refused(status) if status.code == Some(404))
     }
 
+    /// Whether the object has changed since it was read.
+    pub fn is_conflict(&self) -> bool {
+        matches!(self, Self::Refused(status) if status.code == Some(409))
+    }
+
     /// Whether the reader of our output went away, which is no error.
     pub fn is_closed_pipe(&self) -> bool {
         matches!(self, Self::Output(error) if error.kind() == io::ErrorKind::BrokenPipe)

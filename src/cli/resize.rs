@@ -10,12 +10,15 @@ use std::time::{Duration, Instant};
 use k8s_openapi::api::core::v1;
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 
-use super::client::Client;
+use super::client::{Answer, Client};
 use super::error::CliError;
 use super::target::Target;
 use super::{Context, OutputForm, pod_name};
 use crate::exit;
 use crate::report::resize::Resize;
+
+/// So often a resize is sent where the pod changes in between.
+const TRIES: usize = 5;
 
 /// How often is looked whether a resize is done.
 const PAUSE: Duration = Duration::from_millis(200);
@@ -61,18 +64,7 @@ pub fn run(args: &Args, context: &Context, out: &mut dyn Write) -> Result<u8, Cl
     let (namespace, name) = pod_name(&args.pod, context)?;
     let client = context.client()?;
     let target = Target::objects(Some(namespace), "pods").below(name);
-    let mut pod: v1::Pod = client.get(&target)?;
-    let resources = resources(&mut pod, args)?;
-    for (resource, text) in [("cpu", &args.cpu), ("memory", &args.memory)] {
-        if let Some(text) = text {
-            set(resources, resource, text)?;
-        }
-    }
-    let mut resize = target.clone().below("resize");
-    if args.dry_run {
-        resize = resize.with("dryRun", "All");
-    }
-    let answer = client.put::<v1::Pod>(&resize, &pod)?;
+    let answer = send(&client, &target, args)?;
     for warning in &answer.warnings {
         context.warn(warning);
     }
@@ -104,6 +96,29 @@ pub fn run(args: &Args, context: &Context, out: &mut dyn Write) -> Result<u8, Cl
         Some(_) => exit::ERROR,
         None => exit::OK,
     })
+}
+
+/// Sends the pod with its new amounts; again, where it has changed meanwhile.
+fn send(client: &Client, target: &Target, args: &Args) -> Result<Answer<v1::Pod>, CliError> {
+    let mut resize = target.clone().below("resize");
+    if args.dry_run {
+        resize = resize.with("dryRun", "All");
+    }
+    let mut tries = 0;
+    loop {
+        tries += 1;
+        let mut pod: v1::Pod = client.get(target)?;
+        let resources = resources(&mut pod, args)?;
+        for (resource, text) in [("cpu", &args.cpu), ("memory", &args.memory)] {
+            if let Some(text) = text {
+                set(resources, resource, text)?;
+            }
+        }
+        match client.put(&resize, &pod) {
+            Err(error) if error.is_conflict() && tries < TRIES => {}
+            answer => return answer,
+        }
+    }
 }
 
 /// Where the amounts stand that shall change.

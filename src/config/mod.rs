@@ -9,7 +9,6 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::cgroup::Controller;
 use crate::model::LimitedResource;
 use crate::model::policy::{
     CpuWeightFormula, DriftPolicy, MemoryReservationPolicy, OomPolicy, Policy, StoragePolicy,
@@ -228,8 +227,8 @@ impl Config {
     }
 
     /// What becomes of a value of this controller that somebody else wrote.
-    pub fn drift_policy_of(&self, controller: Controller) -> DriftPolicy {
-        let policy = self.drift_policy.get(controller.name());
+    pub fn drift_policy_of(&self, controller: &str) -> DriftPolicy {
+        let policy = self.drift_policy.get(controller);
         policy.copied().unwrap_or_default()
     }
 
@@ -243,8 +242,8 @@ impl Config {
             ));
         }
         for name in self.drift_policy.keys() {
-            if Controller::ALL.iter().all(|known| known.name() != name) {
-                let known = Controller::ALL.map(Controller::name).join(", ");
+            if !DriftPolicy::CONTROLLERS.contains(&name.as_str()) {
+                let known = DriftPolicy::CONTROLLERS.join(", ");
                 problems.push(format!("driftPolicy names {name:?}: {known} are right"));
             }
         }

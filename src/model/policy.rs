@@ -82,6 +82,11 @@ pub enum DriftPolicy {
     Adopt,
 }
 
+impl DriftPolicy {
+    /// The controllers whose files it is chosen for.
+    pub const CONTROLLERS: [&str; 4] = ["cpu", "memory", "pids", "hugetlb"];
+}
+
 /// What happens where a pod's files take more disk than their limit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]

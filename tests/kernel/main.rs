@@ -52,6 +52,7 @@ const TOPICS: &[&[Test]] = &[
     node::usage::TESTS,
     node::values::TESTS,
     node::enforce::TESTS,
+    node::drift::TESTS,
     node::oom::TESTS,
     node::oom_many::TESTS,
     node::supervisor::TESTS,

@@ -97,6 +97,11 @@ impl Daemon {
         Ok(())
     }
 
+    /// Its process.
+    pub fn pid(&self) -> u32 {
+        self.process.id()
+    }
+
     /// How often each of its threads has slept and been woken up, by thread id and name. To be preempted is
     /// no sleep.
     pub fn switches(&self) -> Anything<BTreeMap<String, u64>> {

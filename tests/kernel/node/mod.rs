@@ -4,6 +4,7 @@
 pub mod command_line;
 pub mod crash;
 mod daemon;
+pub mod drift;
 pub mod enforce;
 pub mod eviction;
 pub mod oom;

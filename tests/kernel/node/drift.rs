@@ -1,0 +1,138 @@
+//! Another writer in every file that allotd keeps.
+
+use std::fs;
+use std::path::Path;
+use std::time::Duration;
+
+use serde_json::json;
+
+use super::daemon::{
+    Anything, Daemon, cgroup_of, create, delete, events, file, get, pod, running_pid, wait,
+};
+use crate::Outcome;
+
+tests![
+    every_file_is_repaired_and_recorded,
+    what_was_changed_while_nobody_looked_is_told,
+    a_contested_value_is_left_for_a_while,
+];
+
+fn sleeper() -> serde_json::Value {
+    json!({"containers": [{
+        "name": "c", "image": "i", "command": ["sleep", "inf"],
+        "resources": {"limits": {"cpu": "200m", "memory": "64Mi"}},
+    }]})
+}
+
+/// Some other value than that which stands there.
+fn other(name: &str, value: &str) -> Option<&'static str> {
+    Some(match name {
+        "cpu.weight" => "77",
+        "cpu.max" => "7000 100000",
+        "memory.min" | "memory.low" => "1048576",
+        "memory.high" => "33554432",
+        "memory.max" => "134217728",
+        "memory.swap.max" | "pids.max" => "1000",
+        "memory.oom.group" if value == "1" => "0",
+        "memory.oom.group" => "1",
+        _ if name.starts_with("hugetlb.") => "4194304",
+        _ => return None,
+    })
+}
+
+/// The files of a cgroup that the node compares, with what is wanted.
+fn kept(cgroup: &str) -> Anything<Vec<(String, String)>> {
+    let diff = get("/apis/allotd.dev/v1/diff")?;
+    let rows = diff["rows"].as_array().cloned().unwrap_or_default();
+    let text = |value: &serde_json::Value| value.as_str().unwrap_or_default().to_owned();
+    let own = rows.iter().filter(|row| row["path"] == cgroup);
+    Ok(own
+        .map(|row| (text(&row["file"]), text(&row["wanted"])))
+        .collect())
+}
+
+/// CPU time of a process so far (clock ticks).
+fn ticks(pid: u32) -> Anything<u64> {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat"))?;
+    let (_, fields) = stat.rsplit_once(')').ok_or("no stat")?;
+    let fields: Vec<_> = fields.split_whitespace().collect();
+    let field = |index: usize| fields.get(index).and_then(|text| text.parse::<u64>().ok());
+    Ok(field(11).ok_or("no utime")? + field(12).ok_or("no stime")?)
+}
+
+fn every_file_is_repaired_and_recorded() -> Outcome {
+    let daemon = Daemon::start()?;
+    let pod = create(&pod("web", &sleeper()))?;
+    running_pid("web", "c")?;
+    let cgroup = cgroup_of(&pod);
+    let top = Path::new(super::daemon::TOP);
+    let (mut repairs, before) = (0, ticks(daemon.pid())?);
+    for directory in [cgroup.join("c"), cgroup.clone(), top.join("burstable")] {
+        let path = directory
+            .strip_prefix(top)?
+            .to_str()
+            .ok_or("no text")?
+            .to_owned();
+        let files = kept(&path)?;
+        assert!(files.len() >= 8, "{path}: {files:?}");
+        for (name, wanted) in files {
+            let other = other(&name, &wanted).ok_or_else(|| format!("{name} is not known"))?;
+            fs::write(directory.join(&name), other).map_err(|error| format!("{name}: {error}"))?;
+            wait(&name, || Ok(file(&directory, &name)? == wanted))?;
+            repairs += 1;
+        }
+    }
+    let spent = ticks(daemon.pid())? - before;
+    // A clock tick is 10 ms; emulation makes all of it slower.
+    println!("{repairs} repairs took {} ms of CPU", spent * 10);
+    wait("the records", || {
+        let drifts = get("/apis/allotd.dev/v1/drifts")?;
+        let drifts = drifts.as_array().cloned().unwrap_or_default();
+        let repaired = drifts.iter().filter(|drift| drift["outcome"] == "repaired");
+        Ok(repaired.count() == repairs)
+    })?;
+    assert!(events("Drift")?.len() >= repairs.min(20));
+    assert_eq!(get("/apis/allotd.dev/v1/diff")?["drift"], false);
+    delete("web", 0)
+}
+
+fn what_was_changed_while_nobody_looked_is_told() -> Outcome {
+    let daemon = Daemon::start()?;
+    let pod = create(&pod("web", &sleeper()))?;
+    let pid = running_pid("web", "c")?;
+    let cgroup = cgroup_of(&pod).join("c");
+    wait("the commit", || {
+        let pod = super::daemon::read_pod("web")?;
+        let conditions = pod["status"]["conditions"].as_array().cloned();
+        let mut conditions = conditions.unwrap_or_default().into_iter();
+        Ok(conditions.any(|one| one["type"] == "allotd.dev/Enforced" && one["status"] == "True"))
+    })?;
+    daemon.kill()?;
+    fs::write(cgroup.join("cpu.max"), "7000 100000")?;
+    let _daemon = Daemon::spawn(&[])?;
+    Daemon::wait_until_it_answers()?;
+    assert_eq!(file(&cgroup, "cpu.max")?, "20000 100000");
+    let drifts = get("/apis/allotd.dev/v1/drifts")?;
+    assert_eq!(drifts.as_array().map(Vec::len), Some(1), "{drifts}");
+    assert_eq!(drifts[0]["found"], "7000 100000", "{drifts}");
+    assert_eq!(running_pid("web", "c")?, pid);
+    delete("web", 0)
+}
+
+fn a_contested_value_is_left_for_a_while() -> Outcome {
+    let _daemon = Daemon::start()?;
+    let pod = create(&pod("web", &sleeper()))?;
+    running_pid("web", "c")?;
+    let cgroup = cgroup_of(&pod).join("c");
+    for _ in 0..5 {
+        fs::write(cgroup.join("cpu.max"), "7000 100000")?;
+        wait("the repair", || {
+            Ok(file(&cgroup, "cpu.max")? == "20000 100000")
+        })?;
+    }
+    wait("the word", || Ok(events("DriftContested")?.len() == 1))?;
+    fs::write(cgroup.join("cpu.max"), "7000 100000")?;
+    std::thread::sleep(Duration::from_secs(3));
+    assert_eq!(file(&cgroup, "cpu.max")?, "7000 100000");
+    delete("web", 0)
+}
