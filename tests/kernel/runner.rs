@@ -22,7 +22,7 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 /// A test that needs longer hangs, even under emulation.
-const TEST_TIMEOUT: Duration = Duration::from_mins(6);
+const TEST_TIMEOUT: Duration = Duration::from_mins(1);
 /// How long killed processes and their cgroups may take to go.
 const CLEANUP_TIMEOUT: Duration = Duration::from_secs(10);
 const POLL: Duration = Duration::from_millis(5);

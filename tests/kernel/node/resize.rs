@@ -25,7 +25,7 @@ const MIB: u64 = 1 << 20;
 const GO: &str = "/tmp/let-go";
 
 /// As many as a machine under emulation does within the time of a test.
-const RESIZES: u32 = 1000;
+const RESIZES: u32 = 250;
 
 /// Holds 48 MiB, and fills the page cache again and again.
 fn load() -> String {
