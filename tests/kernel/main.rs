@@ -54,6 +54,7 @@ const TOPICS: &[&[Test]] = &[
     node::enforce::TESTS,
     node::oom::TESTS,
     node::oom_many::TESTS,
+    node::oom_inner::TESTS,
     node::supervisor::TESTS,
     node::crash::TESTS,
     conformance::random::TESTS,
@@ -61,6 +62,7 @@ const TOPICS: &[&[Test]] = &[
     node::command_line::TESTS,
     node::policies::TESTS,
     node::storage::TESTS,
+    node::disks::TESTS,
     node::eviction::TESTS,
 ];
 

@@ -6,6 +6,7 @@
 
 use std::collections::BTreeMap;
 
+use super::projects::Refusal;
 use crate::model::space::{Measured, Space};
 use crate::units::quantity::Format;
 use crate::units::{Bytes, Quantity};
@@ -19,6 +20,8 @@ pub struct Limits {
     pub pod: Option<Bytes>,
     /// Parts of `parts` whose writers are stopped by the kernel; too much is told and ends nothing.
     pub enforced: Vec<Space>,
+    /// What the kernel tells the writers of those on disk.
+    pub refusal: Refusal,
     /// Parts that are no part of the sum: they are in memory.
     pub in_memory: Vec<Space>,
 }
@@ -122,10 +125,11 @@ impl Limits {
                     used.bytes,
                     limit.0,
                     if self.in_memory.contains(space) {
-                        "No space left on device"
+                        Refusal::Space
                     } else {
-                        "Disk quota exceeded"
+                        self.refusal
                     }
+                    .text()
                 ),
             })
         });
@@ -197,6 +201,7 @@ mod tests {
             parts: BTreeMap::from([(volume(), Bytes(1 << 30)), (container(), Bytes(10 << 20))]),
             pod: Some(Bytes(20 << 20)),
             enforced: Vec::new(),
+            refusal: Refusal::Quota,
             in_memory: vec![volume()],
         }
     }
@@ -258,6 +263,16 @@ mod tests {
         let expected = "container web uses 10485760 of 10485760 bytes: further writes get \"Disk \
                         quota exceeded\"";
         assert_eq!(told(10 << 20), [expected]);
+        let limits = Limits {
+            refusal: Refusal::Space,
+            ..limits
+        };
+        let full = [(container(), bytes(10 << 20))].into();
+        let found = limits.judge(&full);
+        assert!(
+            matches!(&found[..], [Finding::Full { message, .. }] if message.ends_with("\"No space left on device\"")),
+            "{found:?}"
+        );
     }
 
     #[test]
