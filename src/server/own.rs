@@ -10,14 +10,16 @@ use super::Shared;
 use super::body::ChangeQuery;
 use super::status::Answer;
 use crate::agent::{ObjectKey, PodKey, Refusal, Request, UsageParts};
+use crate::cgroup::CgroupPath;
 use crate::model::kind::{EVENT, NODE, POD};
 use crate::model::space::{Measured, Space};
 use crate::observation::storage;
 use crate::report;
 use crate::report::accounts::{Accounts, AccountsReport, QuotaCharges};
 use crate::report::explain::PodExplanation;
+use crate::report::stats::{Bounds, ContainerPlace};
 use crate::report::top::{Objects, TopReport};
-use crate::report::{DiffReport, PodUsage, StatusReport};
+use crate::report::{CgroupUsage, ContainerUsage, DiffReport, DiskUsage, PodUsage, StatusReport};
 
 /// Namespace and name in a path.
 type PodPath = Path<(String, String)>;
@@ -77,32 +79,39 @@ pub(super) async fn usage(State(shared): State<Shared>, path: PodPath) -> Answer
         .handle
         .ask(|reply| Request::Usage(key(path), reply))
         .await?;
-    // Walking directories takes time: it is done here, not by the owner.
-    tokio::task::spawn_blocking(move || with_files(parts))
+    // Reading files and walking directories takes time: it is done here, not by the owner.
+    tokio::task::spawn_blocking(move || with_figures(parts))
         .await
         .map(Json)
         .map_err(|error| Refusal::internal(error.to_string()).into())
 }
 
-fn with_files(parts: UsageParts) -> PodUsage {
-    let UsageParts {
-        mut usage,
-        files,
-        logs,
-        cgroup: (path, reader),
-    } = parts;
+fn with_figures(UsageParts { pod, reader }: UsageParts) -> PodUsage {
+    let cgroup = |path: &CgroupPath, bounds: &Bounds| match reader.sample(path) {
+        Ok(Some(sample)) => CgroupUsage::of(&sample, bounds.tasks),
+        _ => CgroupUsage::default(),
+    };
+    let containers = pod.containers.iter().map(|container| ContainerUsage {
+        name: container.name.clone(),
+        cgroup: cgroup(&container.path, &container.bounds),
+        log_bytes: None,
+        scratch_bytes: None,
+        oom_kills: container.oom_kills,
+    });
+    let mut usage = PodUsage {
+        pod: cgroup(&pod.path, &pod.bounds),
+        containers: containers.collect(),
+        disk: DiskUsage::default(),
+    };
     let processes = || {
-        reader
-            .processes(&path)
-            .into_iter()
-            .map(|pid| pid.0)
-            .collect()
+        let pids = reader.processes(&pod.path).into_iter();
+        pids.map(|pid| pid.0).collect()
     };
     let mut sum = Some(Measured {
         exact: true,
         ..Measured::default()
     });
-    for place in &files {
+    for place in &pod.files {
         let used = storage::measure(place, processes).ok();
         if !place.in_memory {
             sum = sum.zip(used).map(|(sum, used)| sum.plus(used));
@@ -111,12 +120,13 @@ fn with_files(parts: UsageParts) -> PodUsage {
         match &place.space {
             Space::Volume(name) => drop(usage.disk.volumes.insert(name.clone(), used.bytes)),
             Space::Container(name) => {
-                let containers = usage.containers.iter_mut().zip(&logs);
+                let containers = usage.containers.iter_mut().zip(&pod.containers);
                 let own = containers.into_iter().find(|(it, _)| it.name == *name);
-                let Some((container, logs)) = own else {
+                let Some((container, ContainerPlace { logs, .. })) = own else {
                     continue;
                 };
-                container.log_bytes = storage::usage(&[logs]).ok().map(|used| used.bytes);
+                let logs = logs.as_deref().map(|logs| storage::usage(&[logs]));
+                container.log_bytes = logs.and_then(Result::ok).map(|used| used.bytes);
                 let scratch = container
                     .log_bytes
                     .map(|logs| used.bytes.saturating_sub(logs));
