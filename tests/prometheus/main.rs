@@ -7,12 +7,14 @@
 
 #[path = "../support/busy.rs"]
 mod busy;
+#[path = "../support/proxy.rs"]
+mod proxy;
 #[path = "../api/server.rs"]
 #[allow(dead_code)]
 mod server;
 
 use std::fs::File;
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -20,6 +22,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
+use self::proxy::Proxy;
 use self::server::{PODS, Server};
 
 /// Longer than anything here takes on a busy machine; what takes longer does not come.
@@ -39,7 +42,7 @@ impl Drop for Running {
 struct Prometheus {
     address: String,
     home: tempfile::TempDir,
-    _programs: [Running; 2],
+    _programs: (Proxy, Running),
 }
 
 impl Prometheus {
@@ -51,18 +54,8 @@ impl Prometheus {
             "{} is missing: scripts/prometheus fetches it",
             program.display()
         );
-        let mut proxy = Command::new(assert_cmd::cargo::cargo_bin!("allot"))
-            .arg("--socket")
-            .arg(server.socket())
-            .args(["proxy", "--port", "0"])
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let mut line = String::new();
-        BufReader::new(proxy.stdout.take().unwrap())
-            .read_line(&mut line)
-            .unwrap();
-        let target = line.trim().strip_prefix("Starting to serve on ").unwrap();
+        let proxy = Proxy::before(server);
+        let target = &proxy.address;
         let home = tempfile::tempdir().unwrap();
         let job = |name: &str, path: &str| json!({"job_name": name, "metrics_path": path, "static_configs": [{"targets": [target]}]});
         let config = json!({
@@ -88,7 +81,7 @@ impl Prometheus {
         Self {
             address,
             home,
-            _programs: [Running(proxy), Running(prometheus)],
+            _programs: (proxy, Running(prometheus)),
         }
     }
 
