@@ -139,6 +139,17 @@ fn metrics_have_the_names_that_dashboards_know_and_end_with_the_pod() {
         let found = resource.lines().any(|line| line.starts_with(start));
         assert!(found, "{start}\n{resource}");
     }
+    // As with the kubelet: of which moment a figure of a cgroup is (ms since 1970), and only of those.
+    for line in resource.lines().filter(|line| !line.starts_with('#')) {
+        let is_read = !line.starts_with("container_start") && !line.starts_with("resource_");
+        let words: Vec<_> = line.split(' ').collect();
+        assert_eq!(words.len(), if is_read { 3 } else { 2 }, "{line}");
+        if is_read {
+            let time: i64 = words[2].parse().unwrap();
+            let age = jiff::Timestamp::now().as_millisecond() - time;
+            assert!((0..60_000).contains(&age), "{line}");
+        }
+    }
     for text in [&text, &resource] {
         assert!(!text.contains("_total_total"), "{text}");
         assert!(!text.contains("pressure"), "the model has none: {text}");
