@@ -325,6 +325,35 @@ mod tests {
         }
     }
 
+    /// Report cgroups-rs#112: what is read back has the name of what was written, for the sizes that the host
+    /// has, and never a name of version 1.
+    #[test]
+    fn huge_pages_are_read_back_where_they_were_written() {
+        for size in ["64KB", "2MB", "32MB", "1GB"] {
+            let known = HugePageSize::from_kernel_name(size).unwrap();
+            for (name, file) in [
+                (
+                    format!("hugetlb.{size}.max"),
+                    InterfaceFile::HugetlbMax(known),
+                ),
+                (
+                    format!("hugetlb.{size}.rsvd.max"),
+                    InterfaceFile::HugetlbRsvdMax(known),
+                ),
+            ] {
+                assert_eq!(file.to_string(), name);
+                assert_eq!(name.parse(), Ok(file));
+                let setting = Setting::parse(file, "max\n").unwrap();
+                assert_eq!(setting.file().to_string(), name);
+            }
+        }
+        assert!(
+            "hugetlb.2MB.limit_in_bytes"
+                .parse::<InterfaceFile>()
+                .is_err()
+        );
+    }
+
     #[test]
     fn only_the_spelling_of_the_kernel_is_understood() {
         for (file, text) in [
