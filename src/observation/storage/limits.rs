@@ -103,7 +103,14 @@ impl Limits {
             .map(|(_, used)| *used)
             .reduce(Measured::plus)
             .unwrap_or_default();
-        exceeds(&sum, limit).then(|| Finding::Excess {
+        // Where the kernel lets a container write to its very limit, the few directories that hold its files
+        // must not be what ends the pod.
+        let is_kept = |space: &Space| matches!(space, Space::Container(_));
+        let spared = match self.enforced.iter().any(is_kept) {
+            true => limit.0.saturating_add(slack(limit.0)),
+            false => limit.0,
+        };
+        exceeds(&sum, Bytes(spared)).then(|| Finding::Excess {
             signal: "ephemeralpodfs.limit",
             message: format!(
                 "Pod ephemeral local storage usage exceeds the total limit of containers {}. {}",
@@ -143,8 +150,12 @@ fn exceeds(used: &Measured, limit: Bytes) -> bool {
 
 /// A file system does not fill a limit to the last block.
 fn is_full(used: u64, limit: u64) -> bool {
-    let slack = (limit / 16).min(64 << 10);
-    used >= limit.saturating_sub(slack)
+    used >= limit.saturating_sub(slack(limit))
+}
+
+/// What is little beside a limit.
+fn slack(limit: u64) -> u64 {
+    (limit / 16).min(64 << 10)
 }
 
 fn figures(used: &Measured) -> String {
@@ -263,6 +274,20 @@ mod tests {
         let expected = "container web uses 10485760 of 10485760 bytes: further writes get \"Disk \
                         quota exceeded\"";
         assert_eq!(told(10 << 20), [expected]);
+        // The limit of the pod is that of its one container, and the pod's own directories come on top.
+        let limits = Limits {
+            pod: Some(Bytes(10 << 20)),
+            ..limits
+        };
+        let beside = |own: u64| {
+            let all = [(container(), bytes(10 << 20)), (Space::Pod, bytes(own))];
+            limits.judge(&all.into_iter().collect())
+        };
+        assert!(matches!(beside(64 << 10)[..], [Finding::Full { .. }]));
+        assert!(matches!(
+            beside((64 << 10) + 1)[..],
+            [Finding::Excess { .. }]
+        ));
         let limits = Limits {
             refusal: Refusal::Space,
             ..limits
