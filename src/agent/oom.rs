@@ -176,7 +176,7 @@ impl Agent {
         let rose = |path: &CgroupPath| self.oom_rises.contains_key(path);
         let pod = path.parent().filter(rose);
         let above = qos_path(qos).self_and_above().find(rose);
-        let owner = match limit_owner(inner, rose(path), pod.is_some(), above.is_some()) {
+        let owner = match limit_owner([inner, rose(path), pod.is_some(), above.is_some()]) {
             LimitOwner::Pod if self.is_alone_in_its_limit(key, container) => LimitOwner::Container,
             owner => owner,
         };

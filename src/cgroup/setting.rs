@@ -277,8 +277,9 @@ mod tests {
     /// Report cgroups-rs#128: no limit is `max`, nothing is `0`, and neither is any other number.
     #[test]
     fn no_limit_nothing_and_a_number_are_three_things() {
+        type Made = fn(Limit<Bytes>) -> Setting;
         let size = HugePageSize::TWO_MIB;
-        let bytes: [(InterfaceFile, fn(Limit<Bytes>) -> Setting); 6] = [
+        let bytes: [(InterfaceFile, Made); 6] = [
             (InterfaceFile::MemoryMin, Setting::MemoryMin),
             (InterfaceFile::MemoryLow, Setting::MemoryLow),
             (InterfaceFile::MemoryMax, Setting::MemoryMax),

@@ -110,19 +110,17 @@ impl fmt::Display for LimitOwner {
     }
 }
 
-/// Whose limit it was: the nearest level above the victim, itself first, whose `oom` rose.
-pub fn limit_owner(inner: bool, container: bool, pod: bool, above: bool) -> LimitOwner {
-    if inner {
-        LimitOwner::Inner
-    } else if container {
-        LimitOwner::Container
-    } else if pod {
-        LimitOwner::Pod
-    } else if above {
-        LimitOwner::Pods
-    } else {
-        LimitOwner::Node
-    }
+/// Whose limit it was: the nearest level above the victim whose `oom` rose. They are a cgroup of the container's
+/// own, the container, the pod, and whatever is above.
+pub fn limit_owner(rose: [bool; 4]) -> LimitOwner {
+    let owners = [
+        LimitOwner::Inner,
+        LimitOwner::Container,
+        LimitOwner::Pod,
+        LimitOwner::Pods,
+    ];
+    let nearest = owners.into_iter().zip(rose).find(|(_, rose)| *rose);
+    nearest.map_or(LimitOwner::Node, |(owner, _)| owner)
 }
 
 #[cfg(test)]
@@ -220,14 +218,14 @@ mod tests {
     #[test]
     fn the_nearest_limit_is_to_blame() {
         let (rose, not) = (true, false);
-        for (inner, container, pod, above, expected) in [
-            (rose, rose, not, not, LimitOwner::Inner),
-            (not, rose, rose, not, LimitOwner::Container),
-            (not, not, rose, not, LimitOwner::Pod),
-            (not, not, not, rose, LimitOwner::Pods),
-            (not, not, not, not, LimitOwner::Node),
+        for (rises, expected) in [
+            ([rose, rose, not, not], LimitOwner::Inner),
+            ([not, rose, rose, not], LimitOwner::Container),
+            ([not, not, rose, not], LimitOwner::Pod),
+            ([not, not, not, rose], LimitOwner::Pods),
+            ([not; 4], LimitOwner::Node),
         ] {
-            assert_eq!(limit_owner(inner, container, pod, above), expected);
+            assert_eq!(limit_owner(rises), expected);
         }
     }
 }

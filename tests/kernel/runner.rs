@@ -166,8 +166,8 @@ fn run_one(test: &Test) -> io::Result<(bool, String)> {
     let ending = supervise(&mut command, TEST_TIMEOUT)?;
     let output = fs::read(OUTPUT)?;
     if let Ending::Exited(0) = ending {
-        let text = String::from_utf8_lossy(&output);
-        let figures = text.lines().filter(|line| line.starts_with(MEASURED));
+        let said = String::from_utf8_lossy(&output);
+        let figures = said.lines().filter(|line| line.starts_with(MEASURED));
         return Ok((true, figures.collect::<Vec<_>>().join("\n")));
     }
     let tail = output

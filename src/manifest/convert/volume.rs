@@ -27,7 +27,7 @@ pub(super) fn volumes(
             }
         };
         let size = source.size_limit.as_ref().and_then(read);
-        let is_negative = size.is_some_and(|size| size.is_negative());
+        let is_negative = size.is_some_and(Quantity::is_negative);
         own.push(Volume {
             name: volume.name.clone(),
             index,

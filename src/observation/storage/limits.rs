@@ -106,9 +106,10 @@ impl Limits {
         // Where the kernel lets a container write to its very limit, the few directories that hold its files
         // must not be what ends the pod.
         let is_kept = |space: &Space| matches!(space, Space::Container(_));
-        let spared = match self.enforced.iter().any(is_kept) {
-            true => limit.0.saturating_add(slack(limit.0)),
-            false => limit.0,
+        let spared = if self.enforced.iter().any(is_kept) {
+            limit.0.saturating_add(slack(limit.0))
+        } else {
+            limit.0
         };
         exceeds(&sum, Bytes(spared)).then(|| Finding::Excess {
             signal: "ephemeralpodfs.limit",

@@ -23,6 +23,9 @@ pub(super) struct Containers(pub(super) Readings);
 
 type OfSample = fn(&Sample) -> Option<Figure>;
 type OfBounds = fn(&Bounds) -> Option<Figure>;
+type OfPressure = fn(Pressure) -> Option<Stall>;
+type PressureOf = fn(&Sample) -> Option<Pressure>;
+type OfDevice = fn(&Io) -> u64;
 
 fn bytes(bytes: Option<Bytes>) -> Option<Figure> {
     bytes.map(|Bytes(n)| Figure::Whole(n))
@@ -83,20 +86,20 @@ const COUNTERS: &[(&str, &str, OfSample)] = &[
 ];
 
 /// What tasks wait for, and the pressure of it.
-const RESOURCES: [(&str, &str, fn(&Sample) -> Option<Pressure>); 3] = [
+const RESOURCES: [(&str, &str, PressureOf); 3] = [
     ("cpu", "a CPU", |s| s.cpu_pressure),
     ("memory", "memory", |s| s.memory_pressure),
     ("io", "I/O", |s| s.io_pressure),
 ];
 
 /// Which tasks wait.
-const WAITING: [(&str, &str, fn(Pressure) -> Option<Stall>); 2] = [
+const WAITING: [(&str, &str, OfPressure); 2] = [
     ("waiting", "some task", |p| p.some),
     ("stalled", "all tasks", |p| p.full),
 ];
 
 /// What is counted for each device.
-const DEVICES: [(&str, &str, fn(&Io) -> u64); 4] = [
+const DEVICES: [(&str, &str, OfDevice); 4] = [
     ("container_fs_reads_bytes", "bytes read", |io| io.read_bytes),
     ("container_fs_writes_bytes", "bytes written", |io| {
         io.written_bytes
