@@ -6,15 +6,12 @@ use super::entry::{Live, PodEntry};
 use super::events::Severity;
 use super::request::{PodKey, Refusal, Request, UsageParts};
 use super::run::Agent;
-use crate::cgroup::{CgroupPath, Controller, ControllerSet, Counters, InterfaceFile, Setting};
+use crate::cgroup::{CgroupPath, Controller, ControllerSet, InterfaceFile};
 use crate::enforcement;
 use crate::report::accounts::Accounts;
 use crate::report::explain::{self, PodExplanation};
 use crate::report::pod::conditions;
-use crate::report::{
-    CgroupUsage, ContainerUsage, DiffReport, DiffRow, DiskUsage, PodUsage, StatusReport,
-};
-use crate::units::{Bytes, Limit};
+use crate::report::{DiffReport, DiffRow, StatusReport};
 
 /// So many of the settings that are not in effect are named in the status.
 const SHOWN: usize = 8;
@@ -133,62 +130,13 @@ impl Agent {
     }
 
     fn usage(&mut self, key: &PodKey) -> Result<UsageParts, Refusal> {
-        let Some(usage) = self.pod_usage(key) else {
+        let Some(entry) = self.pods.get(key) else {
             return Err(Refusal::not_found("pods", &key.name));
         };
-        let entry = self.pods.get(key);
-        let entry = entry.ok_or_else(|| Refusal::not_found("pods", &key.name))?;
-        let containers = usage.containers.iter();
-        let ids = containers.filter_map(|container| self.container_id(key, &container.name));
         Ok(UsageParts {
-            logs: ids.map(|id| self.runtime.log_dir(&id)).collect(),
-            files: self.places(entry),
-            cgroup: (entry.path(), self.kernel.reader()),
-            usage,
+            pod: self.pod_place(entry),
+            reader: self.kernel.reader(),
         })
-    }
-
-    fn pod_usage(&mut self, key: &PodKey) -> Option<PodUsage> {
-        let entry = self.pods.get(key)?;
-        let pod = entry.path();
-        let containers: Vec<_> = entry
-            .container_names()
-            .map(|name| {
-                let kills = entry
-                    .container_record(name)
-                    .map_or(0, |record| record.oom_kills);
-                (name.to_owned(), entry.container_path(name), kills)
-            })
-            .collect();
-        Some(PodUsage {
-            pod: self.cgroup_usage(&pod),
-            containers: containers
-                .into_iter()
-                .map(|(name, path, oom_kills)| ContainerUsage {
-                    cgroup: path.map_or_else(CgroupUsage::default, |path| self.cgroup_usage(&path)),
-                    name,
-                    log_bytes: None,
-                    scratch_bytes: None,
-                    oom_kills,
-                })
-                .collect(),
-            disk: DiskUsage::default(),
-        })
-    }
-
-    fn cgroup_usage(&mut self, path: &CgroupPath) -> CgroupUsage {
-        let Ok(counters) = self.kernel.counters(path) else {
-            return CgroupUsage::default();
-        };
-        let pids_max = match self
-            .applied
-            .get(path)
-            .and_then(|node| node.get(InterfaceFile::PidsMax))
-        {
-            Some(Setting::PidsMax(Limit::At(tasks))) => Some(tasks),
-            _ => None,
-        };
-        usage_of(&counters, pids_max)
     }
 
     fn diff(&mut self) -> Result<DiffReport, Refusal> {
@@ -353,19 +301,5 @@ impl Agent {
             .ok()
             .and_then(|counters| counters.pids_refused)
             .unwrap_or(0)
-    }
-}
-
-fn usage_of(counters: &Counters, pids_max: Option<u64>) -> CgroupUsage {
-    let bytes = |bytes: Option<Bytes>| bytes.map(|Bytes(n)| n);
-    CgroupUsage {
-        memory_current: bytes(counters.memory_current),
-        memory_peak: bytes(counters.memory_peak),
-        pids_current: counters.pids_current,
-        pids_peak: counters.pids_peak,
-        pids_max,
-        pids_refused: counters.pids_refused,
-        cpu_usage_usec: counters.cpu_usage_usec,
-        cpu_throttled_usec: counters.cpu_throttled_usec,
     }
 }

@@ -48,7 +48,8 @@ impl Agent {
         levels.map(level).into()
     }
 
-    fn pod_place(&self, entry: &PodEntry) -> PodPlace {
+    /// A pod with its cgroups, bounds and files.
+    pub(super) fn pod_place(&self, entry: &PodEntry) -> PodPlace {
         let pod = entry.admitted.pod();
         let key = entry.key();
         let containers = pod.all_containers().filter_map(|(_, _, container)| {

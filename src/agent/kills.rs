@@ -13,13 +13,10 @@ use crate::store::{Change, Entry, Expect};
 
 /// At the most so many records are kept; the oldest go first.
 const KEPT: usize = 1000;
-
 /// At the most so many kills of the log wait for their count.
 const WITNESSES: usize = 1000;
-
 /// A kill in the log and its record are this far apart at the most.
 const NEAR: SignedDuration = SignedDuration::from_secs(5);
-
 /// The directory of the records in the store.
 pub(super) const DIRECTORY: &str = "oom/";
 
@@ -34,10 +31,12 @@ pub(super) struct Witness {
     pub pids: [i32; 2],
     /// What the log says.
     pub log: OomLog,
-    /// The limit and what was used of it (bytes).
+    /// The limit (bytes).
     pub limit: Option<u64>,
     /// What was used of it (bytes).
     pub usage: Option<u64>,
+    /// The cgroup with that limit, below the top one, where it is one of the victim's pod.
+    pub cgroup: Option<String>,
     /// Whether the log says that it was one of a group.
     pub group: bool,
 }
@@ -230,6 +229,7 @@ fn named(kill: &OomKill, witness: Witness) -> OomKill {
     kill.group |= witness.group;
     kill.limit.limit_bytes = witness.limit.or(kill.limit.limit_bytes);
     kill.limit.usage_bytes = witness.usage;
+    kill.limit.cgroup = kill.limit.cgroup.or(witness.cgroup);
     kill.log = Some(witness.log);
     kill
 }
@@ -275,6 +275,7 @@ mod tests {
             },
             limit: None,
             usage: None,
+            cgroup: None,
             group: false,
         }
     }

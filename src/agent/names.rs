@@ -62,6 +62,10 @@ impl Agent {
             pids: [pid, kill.pid],
             limit: cause.limit_bytes,
             usage: cause.usage_bytes,
+            cgroup: cause
+                .oom_memcg
+                .as_deref()
+                .and_then(|path| self.below_top(path)),
             group: cause.group.is_some(),
             log: OomLog {
                 sequence: kill.sequence,
@@ -122,6 +126,15 @@ impl Agent {
         let entry = self.pods.get(key)?;
         let known = entry.container_names().any(|name| name == container);
         known.then(|| (key.clone(), container.to_owned()))
+    }
+
+    /// A path from the kernel's root as one from the top cgroup, if it is that of a pod or below one.
+    fn below_top(&self, path: &str) -> Option<String> {
+        let (_, rest) = path.split_once(&format!("/{POD_PREFIX}"))?;
+        let (uid, inner) = rest.split_once('/').unwrap_or((rest, ""));
+        let key = self.by_uid.get(&PodUid::new(uid)?)?;
+        let pod = self.pods.get(key)?.path();
+        Some(format!("{pod}/{inner}").trim_end_matches('/').to_owned())
     }
 
     /// A record for each process that a container has lost.

@@ -42,7 +42,7 @@ impl Agent {
             let Some((rise, peak)) = self.look_at_container(key, &name, &path) else {
                 continue;
             };
-            oom |= rise.oom > 0;
+            oom |= rise.oom > 0 || rise.inner > 0;
             if rise.killed > 0 {
                 kills.push((name, path, rise, peak));
             }
@@ -67,16 +67,20 @@ impl Agent {
     ) -> Option<(OomRise, Option<Bytes>)> {
         let counters = self.kernel.counters(path).ok()?;
         let mut rise = self.take_rise(key, name, &counters);
-        if rise.killed > 0 && rise.oom == 0 {
+        if rise.killed > 0 && rise.oom == 0 && rise.inner == 0 {
             // Both are lines of one file, which the kernel does not write at one instant.
             let again = self.kernel.counters(path).ok()?;
             let more = self.take_rise(key, name, &again);
             rise.oom = more.oom;
+            rise.inner = more.inner;
             rise.killed = rise.killed.saturating_add(more.killed);
             rise.groups = rise.groups.saturating_add(more.groups);
         }
         if rise.oom > 0 {
             self.oom_rises.insert(path.clone(), Instant::now());
+        }
+        if rise.inner > 0 {
+            self.inner_rises.insert(path.clone(), Instant::now());
         }
         Some((rise, counters.memory_peak))
     }
@@ -167,10 +171,12 @@ impl Agent {
         qos: QosClass,
     ) -> (LimitOwner, Option<CgroupPath>) {
         self.oom_rises.retain(|_, at| at.elapsed() < EXPLAINS);
+        self.inner_rises.retain(|_, at| at.elapsed() < EXPLAINS);
+        let inner = self.inner_rises.contains_key(path);
         let rose = |path: &CgroupPath| self.oom_rises.contains_key(path);
         let pod = path.parent().filter(rose);
         let above = qos_path(qos).self_and_above().find(rose);
-        let owner = match limit_owner(rose(path), pod.is_some(), above.is_some()) {
+        let owner = match limit_owner([inner, rose(path), pod.is_some(), above.is_some()]) {
             LimitOwner::Pod if self.is_alone_in_its_limit(key, container) => LimitOwner::Container,
             owner => owner,
         };
@@ -178,7 +184,8 @@ impl Agent {
             LimitOwner::Container => Some(path.clone()),
             LimitOwner::Pod => pod,
             LimitOwner::Pods => above,
-            LimitOwner::Node => None,
+            // The log names it, if anybody does.
+            LimitOwner::Inner | LimitOwner::Node => None,
         };
         (owner, at)
     }
@@ -234,6 +241,9 @@ impl Agent {
         let whose = match owner {
             LimitOwner::Node => "the node ran out of memory".to_owned(),
             LimitOwner::Pods => "the limit of all pods was hit".to_owned(),
+            LimitOwner::Inner => {
+                "memory.max of a cgroup that the container made itself was hit".to_owned()
+            }
             LimitOwner::Container | LimitOwner::Pod => format!(
                 "memory.max of the {owner}, {}, was hit",
                 limit.unwrap_or_else(|| "unknown".to_owned())

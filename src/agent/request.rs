@@ -9,15 +9,14 @@ use serde_json::Value;
 use tokio::sync::oneshot;
 
 use super::eviction::EvictionParts;
-use crate::cgroup::{CgroupPath, Reader};
+use crate::cgroup::Reader;
 use crate::model::Kind;
-use crate::model::space::Place;
 use crate::report::accounts::Accounts;
 use crate::report::drift::Drift;
 use crate::report::explain::PodExplanation;
 use crate::report::oom::OomKill;
-use crate::report::stats::Census;
-use crate::report::{DiffReport, PodUsage, StatusReport};
+use crate::report::stats::{Census, PodPlace};
+use crate::report::{DiffReport, StatusReport};
 
 /// Where an answer goes.
 pub type Reply<T> = oneshot::Sender<Result<T, Refusal>>;
@@ -47,17 +46,13 @@ impl std::fmt::Display for PodKey {
     }
 }
 
-/// What a pod uses, but for its files: walking those takes time and is left to the asker.
+/// Where to look for what a pod uses: looking takes time and is left to the asker.
 #[derive(Clone, Debug)]
 pub struct UsageParts {
-    /// The counters.
-    pub usage: PodUsage,
-    /// Where its files are.
-    pub files: Vec<Place>,
-    /// The directories of logs, container by container.
-    pub logs: Vec<std::path::PathBuf>,
-    /// The pod's cgroup, and what reads it.
-    pub cgroup: (CgroupPath, Arc<dyn Reader>),
+    /// The pod with its cgroups and its files.
+    pub pod: PodPlace,
+    /// Reads the cgroups.
+    pub reader: Arc<dyn Reader>,
 }
 
 /// One request.

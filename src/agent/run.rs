@@ -130,6 +130,8 @@ pub struct Agent {
     pub(super) levels_seen: BTreeMap<String, OomSeen>,
     pub(super) levels_dirty: bool,
     pub(super) oom_rises: BTreeMap<CgroupPath, Instant>,
+    /// The same for containers and the limits of cgroups that they made themselves.
+    pub(super) inner_rises: BTreeMap<CgroupPath, Instant>,
     pub(super) wakes: BTreeSet<(Instant, PodKey)>,
     /// What is wrong at present, by subject.
     pub(super) problems: BTreeMap<String, String>,
@@ -203,6 +205,7 @@ impl Agent {
             levels_seen: BTreeMap::new(),
             levels_dirty: false,
             oom_rises: BTreeMap::new(),
+            inner_rises: BTreeMap::new(),
             wakes: BTreeSet::new(),
             problems: BTreeMap::new(),
             started: Timestamp::now(),

@@ -118,6 +118,7 @@ pub(super) fn read(census: &Census) -> Round {
     Round {
         node: timed(machine::sample()),
         signals: signals(census),
+        devices: machine::devices(),
         cgroups,
     }
 }

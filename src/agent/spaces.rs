@@ -98,7 +98,11 @@ impl Agent {
     /// What a pod's files may take.
     fn storage_limits(&self, entry: &PodEntry) -> Limits {
         let pod = entry.admitted.pod();
-        let mut limits = Limits::default();
+        let file_systems = self.projects.file_systems.as_ref();
+        let mut limits = Limits {
+            refusal: file_systems.map_or_else(Default::default, |all| all.refusal),
+            ..Limits::default()
+        };
         for (_, _, container) in pod.all_containers() {
             let limit = container
                 .resources

@@ -70,12 +70,17 @@ pub struct Counters {
     /// By how much means nothing: a `memory.max` lowered below usage was seen to add 240 for one kill
     /// (Linux 6.12 counts every round in which it waits for the victim's end).
     pub oom_local: Option<u64>,
+    /// `oom` of `memory.events`: the same for this cgroup and all below, also those removed. It is read
+    /// before `oom_local` and counted after it, so what it has more is of the cgroups below.
+    pub oom: Option<u64>,
     /// `oom_kill` of `memory.events.local`: processes of this very cgroup killed by any OOM.
     pub oom_kill_local: Option<u64>,
     /// `oom_kill` of `memory.events`: the same for this cgroup and all below, also those removed.
     pub oom_kill: Option<u64>,
     /// `oom_group_kill` of `memory.events.local`, Linux 5.17.
     pub oom_group_kill_local: Option<u64>,
+    /// `oom_group_kill` of `memory.events`: the same for this cgroup and all below.
+    pub oom_group_kill: Option<u64>,
     /// `max` of `memory.events.local`: how often usage was held at `memory.max`.
     pub memory_max_local: Option<u64>,
     /// `pids.current`: tasks, threads included.

@@ -35,8 +35,8 @@ pub struct Sample {
     pub huge_pages: Vec<(HugePageSize, Bytes)>,
     /// The pids files.
     pub pids: Pids,
-    /// `io.stat`; absent while no device was used.
-    pub io: Option<Io>,
+    /// `io.stat` by device; empty while none was used.
+    pub io: Vec<(Device, Io)>,
     /// `cpu.pressure`; absent where the kernel keeps none (`psi=0`).
     pub cpu_pressure: Option<Pressure>,
     /// `memory.pressure`
@@ -123,7 +123,21 @@ pub struct Pids {
     pub processes: Option<u64>,
 }
 
-/// The sums of `io.stat` over all devices.
+/// A block device by its major and minor number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Device(pub u32, pub u32);
+
+impl std::str::FromStr for Device {
+    type Err = std::num::ParseIntError;
+
+    /// `MAJOR:MINOR`
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let (major, minor) = text.split_once(':').unwrap_or((text, ""));
+        Ok(Self(major.parse()?, minor.parse()?))
+    }
+}
+
+/// What a cgroup did with a device.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Io {
     /// Bytes read.
@@ -181,7 +195,7 @@ impl Sample {
                 refused: parse::value(&refused, "max"),
                 processes: None,
             },
-            io: text("io.stat")?.as_deref().and_then(parse_io),
+            io: text("io.stat")?.as_deref().map_or_else(Vec::new, parse_io),
             cpu_pressure: text("cpu.pressure")?.as_deref().and_then(pressure),
             memory_pressure: text("memory.pressure")?.as_deref().and_then(pressure),
             io_pressure: text("io.pressure")?.as_deref().and_then(pressure),
@@ -225,22 +239,24 @@ fn memory(stat: &str) -> Memory {
     }
 }
 
-/// `MAJOR:MINOR KEY=VALUE …` for each device.
-fn parse_io(text: &str) -> Option<Io> {
-    let sum = |key: &str| {
-        let fields = text.split_ascii_whitespace();
-        let values =
-            fields.filter_map(|field| field.split_once('=').filter(|(name, _)| *name == key));
-        values
-            .filter_map(|(_, value)| parse::number(value))
-            .reduce(u64::saturating_add)
+/// `MAJOR:MINOR KEY=VALUE …` for each device; a line without these keys is of no device that did anything.
+fn parse_io(text: &str) -> Vec<(Device, Io)> {
+    let device = |line: &str| {
+        let (device, fields) = line.split_once(' ')?;
+        let value = |key: &str| {
+            let mut fields = fields.split_ascii_whitespace();
+            let value = fields.find_map(|field| field.strip_prefix(key)?.strip_prefix('='));
+            value.and_then(parse::number)
+        };
+        let io = Io {
+            read_bytes: value("rbytes")?,
+            written_bytes: value("wbytes")?,
+            reads: value("rios")?,
+            writes: value("wios")?,
+        };
+        Some((device.parse().ok()?, io))
     };
-    Some(Io {
-        read_bytes: sum("rbytes")?,
-        written_bytes: sum("wbytes")?,
-        reads: sum("rios")?,
-        writes: sum("wios")?,
-    })
+    text.lines().filter_map(device).collect()
 }
 
 #[cfg(test)]
@@ -318,13 +334,17 @@ mod tests {
         );
         let pids = (sample.pids.current, sample.pids.peak, sample.pids.refused);
         assert_eq!(pids, (Some(3), Some(9), Some(4)));
-        let io = Io {
-            read_bytes: 4100,
-            written_bytes: 517,
-            reads: 7,
-            writes: 9,
+        let io = |read_bytes, written_bytes, reads, writes| Io {
+            read_bytes,
+            written_bytes,
+            reads,
+            writes,
         };
-        assert_eq!(sample.io, Some(io));
+        let expected = [
+            (Device(8, 0), io(4096, 512, 1, 2)),
+            (Device(8, 16), io(4, 5, 6, 7)),
+        ];
+        assert_eq!(sample.io, expected);
         let some = sample.cpu_pressure.and_then(|pressure| pressure.some);
         assert_eq!(some.map(|stall| stall.total_usec), Some(12));
         assert_eq!(sample.memory_pressure, None);
@@ -336,8 +356,9 @@ mod tests {
         // Without a device, and with psi=0 as some kernels show it.
         let silent = read(&[("io.stat", ""), ("cpu.pressure", "")]);
         assert_eq!(silent, Sample::default());
-        let zswap = read(&[("io.stat", "8:0 \n8:16 rbytes=1\n")]);
-        assert_eq!(zswap.io, None, "half a line is no figure");
+        let lines = "8:0 \n8:16 rbytes=1\nx rbytes=1 wbytes=1 rios=1 wios=1\n";
+        let half = read(&[("io.stat", lines)]);
+        assert_eq!(half.io, [], "half a line is no figure");
     }
 
     #[test]

@@ -5,22 +5,20 @@ use std::io::Write;
 use serde::Deserialize;
 use serde_json::Value;
 
+use super::Context;
+use super::choice::OfPod;
 use super::error::CliError;
 use super::tables::{self, Shape};
 use super::target::Target;
-use super::{Context, pod_name};
 use crate::exit;
 use crate::model::kind::EVENT;
 
 /// Show what happened, oldest first
 #[derive(Clone, Debug, clap::Args)]
 pub struct Args {
-    /// Only events about this pod
-    #[arg(value_name = "[NAMESPACE/]POD")]
-    pub pod: Option<String>,
-    /// Events of all namespaces
-    #[arg(short = 'A', long)]
-    pub all_namespaces: bool,
+    /// About what
+    #[command(flatten)]
+    pub whose: OfPod,
     /// Only events of this type, such as Warning
     #[arg(long = "type", value_name = "TYPE")]
     pub kind: Option<String>,
@@ -36,15 +34,10 @@ struct List {
 /// # Errors
 /// No daemon, or output that cannot be written.
 pub fn run(args: &Args, context: &Context, out: &mut dyn Write) -> Result<u8, CliError> {
-    let pod = args.pod.as_deref().map(|text| pod_name(text, context));
-    let pod = pod.transpose()?;
-    let namespace = match pod {
-        Some((namespace, _)) => Some(namespace),
-        None => (!args.all_namespaces).then(|| context.namespace()),
-    };
+    let (namespace, pod) = args.whose.chosen(context)?;
     let client = context.client()?;
     let mut fields = Vec::new();
-    if let Some((_, name)) = pod {
+    if let Some(name) = pod {
         fields.extend([
             "involvedObject.kind=Pod".to_owned(),
             format!("involvedObject.name={name}"),

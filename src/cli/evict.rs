@@ -47,18 +47,9 @@ pub fn run(args: &Args, context: &Context, out: &mut dyn Write) -> Result<u8, Cl
         return Ok(exit::OK);
     };
     let (namespace, name) = pod_name(pod, context)?;
-    let path = [
-        "apis",
-        "allotd.dev",
-        "v1",
-        "namespaces",
-        namespace,
-        "pods",
-        name,
-        "evict",
-    ];
+    let target = Target::own_pod(namespace, name).below("evict");
     let body = json!({"graceSeconds": args.grace_period});
-    let answer = client.post::<Value>(&Target::new(&path), &body)?;
+    let answer = client.post::<Value>(&target, &body)?;
     if !args.output.write(&answer.object, out)? {
         writeln!(out, "pod/{name} evicted")?;
     }

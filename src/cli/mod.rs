@@ -6,6 +6,7 @@
 pub mod apply;
 pub mod attach;
 pub mod check;
+pub mod choice;
 pub mod client;
 pub mod create;
 pub mod delete;

@@ -2,10 +2,11 @@
 
 use std::io::Write;
 
+use super::choice::OfPod;
 use super::error::CliError;
 use super::render::Page;
 use super::target::Target;
-use super::{Context, OutputForm, pod_name};
+use super::{Context, OutputForm};
 use crate::exit;
 use crate::report::age::duration;
 use crate::report::oom::{OomKill, OomLog};
@@ -15,12 +16,9 @@ use crate::report::oom::{OomKill, OomLog};
 /// The latest 1000 of the node are kept, those of pods that are gone too.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Args {
-    /// Only those of this pod
-    #[arg(value_name = "[NAMESPACE/]POD")]
-    pub pod: Option<String>,
-    /// Those of all namespaces
-    #[arg(short = 'A', long)]
-    pub all_namespaces: bool,
+    /// Whose
+    #[command(flatten)]
+    pub whose: OfPod,
     /// How to print it
     #[arg(short, long, value_enum, default_value_t)]
     pub output: OutputForm,
@@ -31,17 +29,12 @@ pub struct Args {
 /// # Errors
 /// No daemon, or output that cannot be written.
 pub fn run(args: &Args, context: &Context, out: &mut dyn Write) -> Result<u8, CliError> {
-    let pod = args.pod.as_deref().map(|text| pod_name(text, context));
-    let pod = pod.transpose()?;
-    let namespace = match pod {
-        Some((namespace, _)) => Some(namespace),
-        None => (!args.all_namespaces).then(|| context.namespace()),
-    };
+    let (namespace, pod) = args.whose.chosen(context)?;
     let mut target = Target::new(&["apis", "allotd.dev", "v1", "oomkills"]);
     if let Some(namespace) = namespace {
         target = target.with("namespace", namespace);
     }
-    if let Some((_, name)) = pod {
+    if let Some(name) = pod {
         target = target.with("pod", name);
     }
     let kills: Vec<OomKill> = context.client()?.get(&target)?;

@@ -5,7 +5,7 @@
 
 use std::fmt;
 
-use crate::units::Bytes;
+use crate::units::{Bytes, Quantity};
 
 /// A directory that lives as long as its pod (`emptyDir`).
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -18,6 +18,8 @@ pub struct Volume {
     pub medium: Medium,
     /// `sizeLimit`: what it may hold; none where it is not given or 0.
     pub size_limit: Option<Bytes>,
+    /// A `sizeLimit` below 0, which is refused.
+    pub negative_size: Option<Quantity>,
 }
 
 /// What holds a volume.

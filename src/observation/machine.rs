@@ -3,13 +3,14 @@
 //! CPU time is that of `/proc/stat`, idle and waiting left out. Memory in use is what is not free, so
 //! the working set is what is neither free nor inactive page cache. Nothing here is kept.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::time::Duration;
 
 use jiff::Timestamp;
 
 use crate::cgroup::parse;
-use crate::cgroup::sample::{Cpu, Memory, Pids, Sample, pressure};
+use crate::cgroup::sample::{Cpu, Device, Memory, Pids, Sample, pressure};
 use crate::units::Bytes;
 
 /// The figures now; what cannot be read is absent.
@@ -34,6 +35,21 @@ pub fn sample() -> Sample {
         io_pressure: pressure_of("/proc/pressure/io"),
         ..Sample::default()
     }
+}
+
+/// The block devices by number.
+pub fn devices() -> BTreeMap<Device, String> {
+    fs::read_to_string("/proc/partitions").map_or_else(|_| BTreeMap::new(), |text| named(&text))
+}
+
+/// `MAJOR MINOR BLOCKS NAME`, below a head.
+fn named(partitions: &str) -> BTreeMap<Device, String> {
+    let lines = partitions.lines().filter_map(|line| {
+        let mut words = line.split_whitespace();
+        let device = Device(words.next()?.parse().ok()?, words.next()?.parse().ok()?);
+        Some((device, words.nth(1)?.to_owned()))
+    });
+    lines.collect()
 }
 
 /// A clock that nobody sets: the time since the machine was started, without sleep.
@@ -144,6 +160,18 @@ mod tests {
                     Node 0, zone   Normal\n  pagesets\n    cpu: 0\n              count: 40\n";
         assert_eq!(kept_pages(text), 1600);
         assert_eq!(kept_pages("count: x\ncount:\n"), 0);
+    }
+
+    #[test]
+    fn devices_have_names() {
+        let text = "major minor  #blocks  name\n\n 259        0    4194304 nvme0n1\n   8       16  1 sdb\n 8 x\n";
+        let expected = [(Device(8, 16), "sdb"), (Device(259, 0), "nvme0n1")];
+        let found = named(text);
+        let found: Vec<_> = found
+            .iter()
+            .map(|(device, name)| (*device, &**name))
+            .collect();
+        assert_eq!(found, expected);
     }
 
     #[test]

@@ -20,6 +20,9 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::cgroup::Sample;
+use crate::units::Bytes;
+
 /// What one pod uses: the answer of `…/pods/NAME/usage`. A figure that cannot be had is absent, never
 /// zero.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -82,6 +85,23 @@ pub struct CgroupUsage {
     /// CPU time withheld by `cpu.max` (µs).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cpu_throttled_usec: Option<u64>,
+}
+
+impl CgroupUsage {
+    /// What a sample of the cgroup shows, beside the bound of tasks in effect.
+    pub fn of(sample: &Sample, pids_max: Option<u64>) -> Self {
+        let bytes = |bytes: Option<Bytes>| bytes.map(|Bytes(n)| n);
+        Self {
+            memory_current: bytes(sample.memory.current),
+            memory_peak: bytes(sample.memory.peak),
+            pids_current: sample.pids.current,
+            pids_peak: sample.pids.peak,
+            pids_max,
+            pids_refused: sample.pids.refused,
+            cpu_usage_usec: sample.cpu.usage_usec,
+            cpu_throttled_usec: sample.cpu.throttled_usec,
+        }
+    }
 }
 
 /// What a container uses.

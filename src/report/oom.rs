@@ -52,9 +52,11 @@ pub struct OomKill {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct OomLimit {
-    /// `container`, `pod`, `pods` (of a QoS level or of all pods) or `node` (no limit of ours).
+    /// `inner` (of a cgroup that the container made itself), `container`, `pod`, `pods` (of a QoS level or of
+    /// all pods) or `node` (no limit of ours).
     pub level: String,
-    /// The cgroup whose limit it was, below the top one; `/` for the top itself.
+    /// The cgroup whose limit it was, below the top one; `/` for the top itself. An inner one is known only
+    /// where the log names it.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cgroup: Option<String>,
     /// `memory.max` there (bytes).

@@ -9,10 +9,8 @@ use serde_json::{Value, json};
 use super::Shared;
 use super::body::ChangeQuery;
 use super::status::Answer;
-use crate::agent::{ObjectKey, PodKey, Refusal, Request, UsageParts};
+use crate::agent::{ObjectKey, PodKey, Refusal, Request};
 use crate::model::kind::{EVENT, NODE, POD};
-use crate::model::space::{Measured, Space};
-use crate::observation::storage;
 use crate::report;
 use crate::report::accounts::{Accounts, AccountsReport, QuotaCharges};
 use crate::report::drift::Drift;
@@ -90,66 +88,7 @@ pub(super) async fn explain(
 
 /// What a pod uses.
 pub(super) async fn usage(State(shared): State<Shared>, path: PodPath) -> Answer<Json<PodUsage>> {
-    let parts = shared
-        .handle
-        .ask(|reply| Request::Usage(key(path), reply))
-        .await?;
-    // Walking directories takes time: it is done here, not by the owner.
-    tokio::task::spawn_blocking(move || with_files(parts))
-        .await
-        .map(Json)
-        .map_err(|error| Refusal::internal(error.to_string()).into())
-}
-
-fn with_files(parts: UsageParts) -> PodUsage {
-    let UsageParts {
-        mut usage,
-        files,
-        logs,
-        cgroup: (path, reader),
-    } = parts;
-    let processes = || {
-        reader
-            .processes(&path)
-            .into_iter()
-            .map(|pid| pid.0)
-            .collect()
-    };
-    let mut sum = Some(Measured {
-        exact: true,
-        ..Measured::default()
-    });
-    for place in &files {
-        let used = storage::measure(place, processes).ok();
-        if !place.in_memory {
-            sum = sum.zip(used).map(|(sum, used)| sum.plus(used));
-        }
-        let Some(used) = used else { continue };
-        match &place.space {
-            Space::Volume(name) => drop(usage.disk.volumes.insert(name.clone(), used.bytes)),
-            Space::Container(name) => {
-                let containers = usage.containers.iter_mut().zip(&logs);
-                let own = containers.into_iter().find(|(it, _)| it.name == *name);
-                let Some((container, logs)) = own else {
-                    continue;
-                };
-                container.log_bytes = storage::usage(&[logs]).ok().map(|used| used.bytes);
-                let scratch = container
-                    .log_bytes
-                    .map(|logs| used.bytes.saturating_sub(logs));
-                container.scratch_bytes = scratch;
-            }
-            Space::Pod => {}
-        }
-    }
-    if let Some(sum) = sum {
-        usage.disk.bytes = Some(sum.bytes);
-        usage.disk.inodes = Some(sum.inodes);
-        usage.disk.deleted_bytes = sum.deleted;
-        usage.disk.exact = sum.exact;
-        usage.disk.hidden = sum.hidden;
-    }
-    usage
+    Ok(Json(shared.handle.usage(key(path)).await?))
 }
 
 /// Whether the accounts are true.

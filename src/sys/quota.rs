@@ -24,13 +24,19 @@ pub struct ProjectUse {
     pub limit: u64,
 }
 
-/// What `project` uses on the file system of `file`.
+/// What `project` uses on the file system of `file`. XFS has no record of a project that nothing belongs to
+/// and nothing limits, and answers ENOENT; that is no use, as elsewhere.
 ///
 /// # Errors
 /// ESRCH where project quotas are off, ENOSYS before Linux 5.14, EOPNOTSUPP where the file system has none.
 pub fn project_use(file: impl AsFd, project: u32) -> io::Result<ProjectUse> {
     let mut answer = empty();
-    quotactl(file, libc::Q_GETQUOTA, project, &mut answer)?;
+    match quotactl(file, libc::Q_GETQUOTA, project, &mut answer) {
+        Err(error) if error.raw_os_error() == Some(libc::ENOENT) => {
+            return Ok(ProjectUse::default());
+        }
+        answered => answered?,
+    }
     Ok(ProjectUse {
         bytes: answer.dqb_curspace,
         inodes: answer.dqb_curinodes,

@@ -111,6 +111,23 @@ fn each_rule_is_told_where_it_is_broken() {
 }
 
 #[test]
+fn all_faults_of_a_volume_are_told_together() {
+    let volume = json!([{"name": "V!", "emptyDir": {"medium": "HugePages", "sizeLimit": "-1Ki"}}]);
+    let found = told(&volume, &json!([{"name": "w", "mountPath": "tmp"}]));
+    let faults = [
+        "volumes[0].name: Invalid value: \"V!\"",
+        "volumes[0].emptyDir.medium: Unsupported value: \"HugePages\"",
+        "volumes[0].emptyDir.sizeLimit: Invalid value: \"-1Ki\": must be greater than or equal to 0",
+        "volumeMounts[0].name: Not found: \"w\"",
+        "volumeMounts[0].mountPath: Invalid value: \"tmp\"",
+    ];
+    assert_eq!(found.len(), faults.len(), "{found:?}");
+    for (found, fault) in found.iter().zip(faults) {
+        assert!(found.contains(fault), "{fault}: {found}");
+    }
+}
+
+#[test]
 fn numbers_are_bounded() {
     let many = |number: usize| -> Value {
         let volume = |index| json!({"name": format!("v{index}"), "emptyDir": {}});

@@ -102,6 +102,7 @@ fn kubectl_top_is_answered() {
 fn metrics_have_the_names_that_dashboards_know_and_end_with_the_pod() {
     let (server, _process) = busy::server();
     let c = "{namespace=\"default\",pod=\"web\",container=\"c\"}";
+    let d = "{namespace=\"default\",pod=\"web\",container=\"c\",device=\"4095:3\"}";
     let text = server.get("/metrics").body;
     for line in [
         "# TYPE container_cpu_usage_seconds_total counter".to_owned(),
@@ -116,6 +117,11 @@ fn metrics_have_the_names_that_dashboards_know_and_end_with_the_pod() {
         format!("container_processes{c} 1"),
         format!("container_threads{c} 1"),
         format!("container_oom_events_total{c} 0"),
+        format!("container_threads_peak{c} 7"),
+        format!("container_fs_reads_bytes_total{d} 4096"),
+        format!("container_fs_writes_bytes_total{d} 8192"),
+        format!("container_fs_reads_total{d} 1"),
+        format!("container_fs_writes_total{d} 2"),
     ] {
         assert!(text.lines().any(|found| found == line), "{line}\n{text}");
     }
@@ -132,6 +138,17 @@ fn metrics_have_the_names_that_dashboards_know_and_end_with_the_pod() {
     ] {
         let found = resource.lines().any(|line| line.starts_with(start));
         assert!(found, "{start}\n{resource}");
+    }
+    // As with the kubelet: of which moment a figure of a cgroup is (ms since 1970), and only of those.
+    for line in resource.lines().filter(|line| !line.starts_with('#')) {
+        let is_read = !line.starts_with("container_start") && !line.starts_with("resource_");
+        let words: Vec<_> = line.split(' ').collect();
+        assert_eq!(words.len(), if is_read { 3 } else { 2 }, "{line}");
+        if is_read {
+            let time: i64 = words[2].parse().unwrap();
+            let age = jiff::Timestamp::now().as_millisecond() - time;
+            assert!((0..60_000).contains(&age), "{line}");
+        }
     }
     for text in [&text, &resource] {
         assert!(!text.contains("_total_total"), "{text}");

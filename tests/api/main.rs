@@ -17,6 +17,7 @@ mod hostile;
 mod kube;
 mod kinds;
 mod objects;
+mod oomkills;
 mod policies;
 mod protobuf;
 mod refusals;

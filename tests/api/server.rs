@@ -181,6 +181,11 @@ impl Server {
         }
     }
 
+    /// Tells the owner what the kernel would; whether it still listens.
+    pub fn tell(&self, input: Input) -> bool {
+        self.handle.tell(input)
+    }
+
     /// Where it listens.
     pub fn socket(&self) -> &std::path::Path {
         &self.socket

@@ -136,7 +136,7 @@ fn a_page_cache_makes_room_for_a_smaller_bound() -> Outcome {
     let process = Player::waits()?;
     owner.kernel.perform(&Op::Attach(app(), process.pid()))?;
     mount(
-        Some("/dev/nvme0n1"),
+        Some("/dev/ext4"),
         "/tmp",
         Some("ext4"),
         MsFlags::empty(),
@@ -235,7 +235,7 @@ fn applying_a_pod_costs_at_most_twice_its_bare_calls() -> Outcome {
         times[times.len() / 2]
     };
     let (bare, applied) = (median(&mut bare), median(&mut applied));
-    println!("bare calls {bare:?}, applied and read back {applied:?}");
+    println!("measured: bare calls {bare:?}, applied and read back {applied:?}");
     assert!(
         applied <= bare * 2,
         "bare calls {bare:?}, applied and read back {applied:?}"

@@ -101,7 +101,7 @@ fn pressure_is_reported() -> Outcome {
 /// The quota format is a module, so this shows as well that the kernel can load one.
 fn second_disk_has_project_quota() -> Outcome {
     mount(
-        Some("/dev/nvme0n1"),
+        Some("/dev/ext4"),
         "/tmp",
         Some("ext4"),
         MsFlags::empty(),
@@ -110,7 +110,7 @@ fn second_disk_has_project_quota() -> Outcome {
     let mounts = read("/proc/self/mounts")?;
     let on = mounts
         .lines()
-        .any(|line| line.starts_with("/dev/nvme0n1 /tmp ext4 ") && line.contains("prjquota"));
+        .any(|line| line.starts_with("/dev/ext4 /tmp ext4 ") && line.contains("prjquota"));
     assert!(on, "{mounts}");
     umount("/tmp")?;
     Ok(())

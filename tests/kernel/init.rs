@@ -9,11 +9,13 @@ use nix::mount::{MsFlags, mount};
 use nix::sys::reboot::{RebootMode, reboot};
 use nix::sys::termios::{self, OutputFlags, SetArg};
 use std::error::Error;
+use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
 use std::os::unix::fs::symlink;
+use std::path::Path;
 use std::process::{Command, Stdio};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Where the person reads.
 const TERMINAL: &str = "/dev/ttyS1";
@@ -69,6 +71,7 @@ fn set_up() -> Outcome {
     ] {
         symlink(format!("/proc/self/{target}"), format!("/dev/{name}"))?;
     }
+    name_disks()?;
     nix::unistd::sethostname("allot-vm")?;
     let loopback = supervise(
         command("/bin/ip").args(["link", "set", "lo", "up"]),
@@ -78,6 +81,37 @@ fn set_up() -> Outcome {
         0 => Ok(()),
         _ => Err(format!("cannot bring the loopback interface up: ip {loopback}").into()),
     }
+}
+
+/// The disks by what is on them: which of them the kernel finds first is a matter of chance.
+fn name_disks() -> Outcome {
+    for (number, name) in [("1", "ext4"), ("2", "xfs")] {
+        let started = Instant::now();
+        let device = loop {
+            if let Some(device) = disk(number)? {
+                break device;
+            }
+            if started.elapsed() > Duration::from_secs(10) {
+                return Err(format!("the disk for {name} does not appear").into());
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        };
+        symlink(device, format!("/dev/{name}"))?;
+    }
+    Ok(())
+}
+
+/// The name of the disk that `scripts/vm` has given this number.
+fn disk(number: &str) -> io::Result<Option<OsString>> {
+    for entry in fs::read_dir("/sys/block")? {
+        let entry = entry?;
+        let own = fs::read_to_string(entry.path().join("nsid"));
+        let is_there = || Path::new("/dev").join(entry.file_name()).exists();
+        if own.is_ok_and(|own| own.trim_end() == number) && is_there() {
+            return Ok(Some(entry.file_name()));
+        }
+    }
+    Ok(None)
 }
 
 /// Does what the machine was booted for and returns the status `scripts/vm` ends with.

@@ -55,6 +55,7 @@ const TOPICS: &[&[Test]] = &[
     node::drift::TESTS,
     node::oom::TESTS,
     node::oom_many::TESTS,
+    node::oom_inner::TESTS,
     node::supervisor::TESTS,
     node::crash::TESTS,
     conformance::random::TESTS,
@@ -63,6 +64,7 @@ const TOPICS: &[&[Test]] = &[
     node::policies::TESTS,
     node::resize::TESTS,
     node::storage::TESTS,
+    node::disks::TESTS,
     node::eviction::TESTS,
 ];
 

@@ -141,6 +141,7 @@ pub fn play(arguments: &[String]) -> ExitCode {
         (Ok(_), ["hold-huge-pages", mib]) => {
             hold(mib.parse().map_err(io::Error::other).and_then(huge_pages))
         }
+        (Ok(_), ["make-files", number]) => number.parse().is_ok_and(make_files),
         (Ok(_), ["start-threads", number]) => number.parse().is_ok_and(start_threads),
         _ => false,
     };
@@ -151,6 +152,12 @@ fn eat(mib: usize) -> bool {
     // Written to, or the kernel would give no memory for it.
     let eaten: Vec<_> = (0..mib).map(|_| vec![1_u8; 1 << 20]).collect();
     std::hint::black_box(&eaten).len() == mib
+}
+
+/// Makes empty files where it is, tells so, and stays.
+fn make_files(number: u32) -> bool {
+    let made = (0..number).try_for_each(|file| File::create(format!("f{file}")).map(drop));
+    made.is_ok() && hold(Ok(()))
 }
 
 fn start_threads(number: usize) -> bool {

@@ -30,6 +30,8 @@ const POLL: Duration = Duration::from_millis(5);
 const OUTPUT_BYTES: usize = 64 * 1024;
 const KERNEL_LINES: usize = 40;
 const OUTPUT: &str = "/test-output";
+/// What a test prints behind this is shown though it passed.
+const MEASURED: &str = "measured: ";
 const CGROUP_ROOT: &str = "/sys/fs/cgroup";
 
 /// How a supervised process ended.
@@ -99,17 +101,14 @@ pub fn run_all(mut terminal: &File, share: Share, filter: &str) -> Result<bool, 
         // The name comes first: a machine that stops shows where.
         write!(terminal, "test {} ... ", test.name())?;
         let started = Instant::now();
-        let failure = run_one(test)?;
+        let (is_good, text) = run_one(test)?;
         let took = started.elapsed().as_millis();
-        if let Some(text) = failure {
-            failed = failed.saturating_add(1);
-            writeln!(terminal, "FAILED ({took} ms)")?;
-            for line in text.lines() {
-                writeln!(terminal, "    {line}")?;
-            }
-        } else {
-            passed = passed.saturating_add(1);
-            writeln!(terminal, "ok ({took} ms)")?;
+        let count = if is_good { &mut passed } else { &mut failed };
+        *count = count.saturating_add(1);
+        let word = if is_good { "ok" } else { "FAILED" };
+        writeln!(terminal, "{word} ({took} ms)")?;
+        for line in text.lines() {
+            writeln!(terminal, "    {line}")?;
         }
         // The next test would mean nothing on a machine that cannot be cleaned.
         if let Err(error) = clean_up() {
@@ -150,8 +149,9 @@ fn own_mounts() -> Outcome {
     Ok(())
 }
 
-/// Runs one test in a fresh process. Returns what went wrong, if anything did.
-fn run_one(test: &Test) -> io::Result<Option<String>> {
+/// Runs one test in a fresh process. Whether it passed, and what is to be told of it: what it measured, or all
+/// that may say why it failed.
+fn run_one(test: &Test) -> io::Result<(bool, String)> {
     let mut kernel_log = File::options()
         .read(true)
         .custom_flags(O_NONBLOCK)
@@ -164,10 +164,12 @@ fn run_one(test: &Test) -> io::Result<Option<String>> {
         .stdout(output.try_clone()?)
         .stderr(output);
     let ending = supervise(&mut command, TEST_TIMEOUT)?;
-    if let Ending::Exited(0) = ending {
-        return Ok(None);
-    }
     let output = fs::read(OUTPUT)?;
+    if let Ending::Exited(0) = ending {
+        let said = String::from_utf8_lossy(&output);
+        let figures = said.lines().filter(|line| line.starts_with(MEASURED));
+        return Ok((true, figures.collect::<Vec<_>>().join("\n")));
+    }
     let tail = output
         .get(output.len().saturating_sub(OUTPUT_BYTES)..)
         .unwrap_or_default();
@@ -183,7 +185,7 @@ fn run_one(test: &Test) -> io::Result<Option<String>> {
         report.push_str("\nkernel: ");
         report.push_str(message);
     }
-    Ok(Some(report))
+    Ok((false, report))
 }
 
 /// In process 1: starts `command`, waits for it, and reaps orphans meanwhile.

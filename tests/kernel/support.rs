@@ -57,7 +57,7 @@ pub fn disk() -> Result<PathBuf, Box<dyn std::error::Error>> {
     let target = PathBuf::from("/tmp/disk");
     fs::create_dir_all(&target)?;
     nix::mount::mount(
-        Some("/dev/nvme0n1"),
+        Some("/dev/ext4"),
         &target,
         Some("ext4"),
         nix::mount::MsFlags::empty(),

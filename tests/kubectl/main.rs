@@ -7,6 +7,8 @@
 
 #[path = "../support/busy.rs"]
 mod busy;
+#[path = "../support/proxy.rs"]
+mod proxy;
 mod definitions;
 mod examples;
 mod namespaces;
@@ -20,8 +22,9 @@ mod create;
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Command, Output, Stdio};
 
+use self::proxy::Proxy;
 use self::server::Server;
 
 /// What Debian 12 and Debian 13 have.
@@ -30,8 +33,7 @@ const VERSIONS: [&str; 2] = ["1.20", "1.32"];
 /// One kubectl with a server of its own.
 struct Kubectl {
     program: PathBuf,
-    url: String,
-    proxy: Child,
+    proxy: Proxy,
     home: tempfile::TempDir,
     server: Server,
 }
@@ -49,22 +51,9 @@ impl Kubectl {
             "{} is missing: scripts/kubectl fetches it",
             program.display()
         );
-        let mut proxy = Command::new(assert_cmd::cargo::cargo_bin!("allot"))
-            .arg("--socket")
-            .arg(server.socket())
-            .args(["proxy", "--port", "0"])
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let mut line = String::new();
-        BufReader::new(proxy.stdout.take().unwrap())
-            .read_line(&mut line)
-            .unwrap();
-        let address = line.trim().strip_prefix("Starting to serve on ").unwrap();
         Self {
             program,
-            url: format!("http://{address}"),
-            proxy,
+            proxy: Proxy::before(&server),
             home: tempfile::tempdir().unwrap(),
             server,
         }
@@ -75,7 +64,8 @@ impl Kubectl {
         command
             .env_clear()
             .env("HOME", self.home.path())
-            .args(["--server", &self.url])
+            .arg("--server")
+            .arg(format!("http://{}", self.proxy.address))
             .args(words.split(' '))
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -108,13 +98,6 @@ impl Kubectl {
         let (text, good) = self.run(words, input);
         assert!(!good, "kubectl {words}: {text}");
         text
-    }
-}
-
-impl Drop for Kubectl {
-    fn drop(&mut self) {
-        let _ = self.proxy.kill();
-        let _ = self.proxy.wait();
     }
 }
 

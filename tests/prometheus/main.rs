@@ -7,12 +7,14 @@
 
 #[path = "../support/busy.rs"]
 mod busy;
+#[path = "../support/proxy.rs"]
+mod proxy;
 #[path = "../api/server.rs"]
 #[allow(dead_code)]
 mod server;
 
 use std::fs::File;
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -20,6 +22,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
+use self::proxy::Proxy;
 use self::server::{PODS, Server};
 
 /// Longer than anything here takes on a busy machine; what takes longer does not come.
@@ -39,7 +42,7 @@ impl Drop for Running {
 struct Prometheus {
     address: String,
     home: tempfile::TempDir,
-    _programs: [Running; 2],
+    _programs: (Proxy, Running),
 }
 
 impl Prometheus {
@@ -51,18 +54,8 @@ impl Prometheus {
             "{} is missing: scripts/prometheus fetches it",
             program.display()
         );
-        let mut proxy = Command::new(assert_cmd::cargo::cargo_bin!("allot"))
-            .arg("--socket")
-            .arg(server.socket())
-            .args(["proxy", "--port", "0"])
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let mut line = String::new();
-        BufReader::new(proxy.stdout.take().unwrap())
-            .read_line(&mut line)
-            .unwrap();
-        let target = line.trim().strip_prefix("Starting to serve on ").unwrap();
+        let proxy = Proxy::before(server);
+        let target = &proxy.address;
         let home = tempfile::tempdir().unwrap();
         let job = |name: &str, path: &str| json!({"job_name": name, "metrics_path": path, "static_configs": [{"targets": [target]}]});
         let config = json!({
@@ -88,7 +81,7 @@ impl Prometheus {
         Self {
             address,
             home,
-            _programs: [Running(proxy), Running(prometheus)],
+            _programs: (proxy, Running(prometheus)),
         }
     }
 
@@ -247,6 +240,9 @@ fn figures_are_those_of_the_summary(prometheus: &Prometheus, server: &Server) {
     ] {
         near(prometheus.value(&series), expected, 0.0);
     }
+    // The figures of /metrics/resource are of the time at which they were read.
+    let age = prometheus.value("time() - timestamp(pod_memory_working_set_bytes)");
+    assert!((0.0..10.0).contains(&age), "{age} s old");
 }
 
 fn counters_go_on(prometheus: &Prometheus, server: &Server) {
@@ -269,7 +265,10 @@ fn series_go_with_their_pod(prometheus: &Prometheus, server: &Server) {
     assert!(prometheus.query(pods).unwrap().len() > 30);
     let path = format!("{PODS}/web?gracePeriodSeconds=0");
     server.send("DELETE", &path, "", "");
-    prometheus.wait(pods, 0);
+    prometheus.wait("{pod=\"web\",job=\"all\"}", 0);
+    // What has a time of its own gets no mark at its end: Prometheus shows the last figure for five minutes.
+    // There must be no newer one.
+    prometheus.wait("time() - timestamp(pod_memory_working_set_bytes) > 4", 1);
     prometheus.wait("up == 1", 2);
     let used = "kube_resourcequota{resource=\"pods\",type=\"used\"}";
     prometheus.wait(&format!("{used} == 0"), 1);

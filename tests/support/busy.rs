@@ -5,6 +5,7 @@ use std::process::{Child, Command};
 use std::sync::Arc;
 use std::time::Instant;
 
+use allotd::cgroup::sample::{Device, Io};
 use allotd::cgroup::{
     CgroupPath, ControllerSet, Counters, Hierarchy, KernelError, ModelKernel, Node, Op, Pid,
     Reader, Sample, Tree,
@@ -63,6 +64,15 @@ impl Reader for BusyReader {
             sample.memory.current = Some(Bytes::mib(16));
             sample.memory.anon = Some(Bytes::mib(12));
             sample.memory.inactive_file = Some(Bytes::mib(4));
+            sample.pids.peak = Some(7);
+            let io = Io {
+                read_bytes: 4096,
+                written_bytes: 8192,
+                reads: 1,
+                writes: 2,
+            };
+            // No machine has this device.
+            sample.io = vec![(Device(4095, 3), io)];
         }
         Ok(sample)
     }

@@ -230,7 +230,8 @@ fn a_pods_own_bound_of_tasks() {
     assert_eq!(notes(&lowered, None), Vec::<String>::new());
 }
 
-/// kubernetes#117070: whether a worker may die alone is for the workload to say, container by container.
+/// kubernetes#117070 and tech.preferred.jp, kubernetes-single-process-oom-kill: whether a worker may die alone is for
+/// the workload to say, container by container, and the node's default is for those that say nothing.
 #[test]
 fn what_an_oom_kill_takes() {
     let groups = |choice: &str, oom_policy| {

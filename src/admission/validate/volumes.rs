@@ -39,6 +39,14 @@ pub(super) fn check(pod: &Pod) -> Vec<Reason> {
             let field = format!("{field}.emptyDir.medium");
             reasons.push(Reason::not_supported(&field, medium, &["", "Memory"]));
         }
+        if let Some(size) = &volume.negative_size {
+            let field = format!("{field}.emptyDir.sizeLimit");
+            reasons.push(Reason::invalid(
+                field,
+                size,
+                "must be greater than or equal to 0",
+            ));
+        }
     }
     for (list, index, container) in pod.all_containers() {
         let field = format!("spec.{list}[{index}].volumeMounts");

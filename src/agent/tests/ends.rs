@@ -42,6 +42,7 @@ fn every_process_of_a_group_kill_is_one_of_a_group() {
     let (key, _) = bench.run("web", &one("Always"));
     for (killed, groups) in [(1, 0), (2, 1), (2, 0)] {
         let rise = OomRise {
+            inner: 0,
             oom: 0,
             killed,
             groups,

@@ -273,18 +273,22 @@ impl Hierarchy for Cgroupfs {
         let dir = self.dir(path)?;
         let text = |name| self.text(path, &dir, name).map(Option::unwrap_or_default);
         let number = |name| text(name).map(|text| parse::number(&text));
-        let local = text("memory.events.local")?;
+        // In this order: see `Counters::oom`. With this mount option the file says nothing about the
+        // cgroups below.
         let whole = text("memory.events")?;
+        let whole = |key| parse::value(&whole, key).filter(|_| !self.options.memory_localevents);
+        let local = text("memory.events.local")?;
         let pids = text("pids.events")?;
         let cpu = text("cpu.stat")?;
         let counters = Counters {
             memory_current: number("memory.current")?.map(Bytes),
             memory_peak: number("memory.peak")?.map(Bytes),
             oom_local: parse::value(&local, "oom"),
+            oom: whole("oom"),
             oom_kill_local: parse::value(&local, "oom_kill"),
-            // With this mount option the file says nothing about the cgroups below.
-            oom_kill: parse::value(&whole, "oom_kill").filter(|_| !self.options.memory_localevents),
+            oom_kill: whole("oom_kill"),
             oom_group_kill_local: parse::value(&local, "oom_group_kill"),
+            oom_group_kill: whole("oom_group_kill"),
             memory_max_local: parse::value(&local, "max"),
             pids_current: number("pids.current")?,
             pids_peak: number("pids.peak")?,

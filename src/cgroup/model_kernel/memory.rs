@@ -75,6 +75,7 @@ impl ModelKernel {
                 continue;
             }
             self.count(path, |cgroup| &mut cgroup.oom_local);
+            self.count_upwards(path, |cgroup| &mut cgroup.oom);
             let victims = self.inhabitants(path);
             let Some(victim) = victims.into_iter().max_by_key(|pid| self.size_of(*pid)) else {
                 return;
@@ -139,15 +140,14 @@ impl ModelKernel {
         };
         if let Some(group) = &group {
             self.count(group, |cgroup| &mut cgroup.oom_group_kill_local);
+            self.count_upwards(group, |cgroup| &mut cgroup.oom_group_kill);
         }
         for pid in victims {
             let Some(home) = self.processes.remove(&pid).and_then(|p| p.home) else {
                 continue;
             };
             self.count(&home, |cgroup| &mut cgroup.oom_kill_local);
-            for at in home.self_and_above() {
-                self.count(&at, |cgroup| &mut cgroup.oom_kill);
-            }
+            self.count_upwards(&home, |cgroup| &mut cgroup.oom_kill);
         }
     }
 
@@ -159,6 +159,12 @@ impl ModelKernel {
             .flat_map(|p| &p.charges);
         let memory = charges.filter(|((_, what), _)| *what == Charged::Memory);
         memory.fold(Bytes::ZERO, |sum, (_, bytes)| sum.saturating_add(*bytes))
+    }
+
+    fn count_upwards(&mut self, path: &CgroupPath, which: impl Fn(&mut Cgroup) -> &mut u64) {
+        for at in path.self_and_above() {
+            self.count(&at, &which);
+        }
     }
 
     fn count(&mut self, path: &CgroupPath, which: impl Fn(&mut Cgroup) -> &mut u64) {

@@ -48,9 +48,11 @@ struct Cgroup {
     /// CPU time of this cgroup and those below (µs).
     cpu_usec: u64,
     oom_local: u64,
+    oom: u64,
     oom_kill_local: u64,
     oom_kill: u64,
     oom_group_kill_local: u64,
+    oom_group_kill: u64,
 }
 
 #[derive(Debug)]
@@ -162,9 +164,11 @@ impl Hierarchy for ModelKernel {
             memory_current: memory.then_some(current),
             memory_peak: memory.then_some(cgroup.peak),
             oom_local: of_memory(cgroup.oom_local),
+            oom: of_memory(cgroup.oom),
             oom_kill_local: of_memory(cgroup.oom_kill_local),
             oom_kill: of_memory(cgroup.oom_kill),
             oom_group_kill_local: of_memory(cgroup.oom_group_kill_local),
+            oom_group_kill: of_memory(cgroup.oom_group_kill),
             pids_current: has
                 .contains(Controller::Pids)
                 .then(|| u64::try_from(inhabitants).unwrap_or(u64::MAX)),

@@ -160,7 +160,7 @@ fn a_smaller_bound_reclaims_first_and_then_kills() {
     );
     let above = kernel.counters(&path("pod")).unwrap();
     assert_eq!((above.oom_local, above.oom_kill_local), (Some(0), Some(0)));
-    assert_eq!(above.oom_kill, Some(1));
+    assert_eq!((above.oom, above.oom_kill), (Some(1), Some(1)));
 }
 
 #[test]
@@ -179,6 +179,11 @@ fn an_oom_at_the_pods_bound_takes_the_whole_group() {
     assert_eq!(pod.populated, Some(false));
     assert_eq!((pod.oom_local, pod.oom_kill), (Some(1), Some(2)));
     assert_eq!(pod.oom_group_kill_local, Some(1));
+    let top = kernel.counters(&CgroupPath::top()).unwrap();
+    assert_eq!(
+        (top.oom_group_kill_local, top.oom_group_kill),
+        (Some(0), Some(1))
+    );
     for container in ["pod/a", "pod/b"] {
         let own = kernel.counters(&path(container)).unwrap();
         assert_eq!((own.oom_local, own.oom_kill_local), (Some(0), Some(1)));

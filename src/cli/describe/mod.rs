@@ -16,6 +16,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::apply::LAST_APPLIED;
+use super::choice::Objects;
 use super::client::Client;
 use super::error::CliError;
 use super::kinds::Lookup;
@@ -31,14 +32,9 @@ use crate::report::table::last_seen;
 /// Show all about pods, nodes, quotas, limits or other objects
 #[derive(Clone, Debug, clap::Args)]
 pub struct Args {
-    /// pod, node, quota, clusterquota, limits, secret …; several with commas
-    #[arg(value_name = "KIND")]
-    pub kinds: String,
-    /// Names; a pod's may be NAMESPACE/NAME. None: all
-    pub names: Vec<String>,
-    /// Objects of all namespaces
-    #[arg(short = 'A', long)]
-    pub all_namespaces: bool,
+    /// Which objects
+    #[command(flatten)]
+    pub objects: Objects,
 }
 
 /// Describes what is named, or all.
@@ -47,7 +43,7 @@ pub struct Args {
 /// No daemon, no such object, or output that cannot be written.
 pub fn run(args: &Args, context: &Context, out: &mut dyn Write) -> Result<u8, CliError> {
     let client = context.client()?;
-    let kinds = Lookup::default().chosen(&args.kinds, &client)?;
+    let kinds = Lookup::default().chosen(&args.objects.kinds, &client)?;
     let mut pages = Vec::new();
     for kind in kinds.as_slice() {
         pages.extend(match *kind {
@@ -75,12 +71,12 @@ pub fn run(args: &Args, context: &Context, out: &mut dyn Write) -> Result<u8, Cl
 }
 
 fn describe_pods(args: &Args, context: &Context, client: &Client) -> Result<Vec<Page>, CliError> {
-    let pods: Vec<Pod> = if args.names.is_empty() {
-        let namespace = (!args.all_namespaces).then(|| context.namespace());
+    let pods: Vec<Pod> = if args.objects.names.is_empty() {
+        let namespace = args.objects.namespace(context);
         let list: List<Pod> = client.get(&Target::objects(namespace, "pods"))?;
         list.items
     } else {
-        let names = args.names.iter();
+        let names = args.objects.names.iter();
         names
             .map(|text| {
                 let (namespace, name) = pod_name(text, context)?;
@@ -118,12 +114,12 @@ fn describe_each<T: DeserializeOwned>(
     kind: model::Kind,
     page: impl Fn(&T) -> Page,
 ) -> Result<Vec<Page>, CliError> {
-    let objects: Vec<T> = if args.names.is_empty() {
-        let namespace = (!args.all_namespaces).then(|| context.namespace());
+    let objects: Vec<T> = if args.objects.names.is_empty() {
+        let namespace = args.objects.namespace(context);
         let list: Items<T> = client.get(&Target::kind(kind, namespace))?;
         list.items
     } else {
-        let names = args.names.iter();
+        let names = args.objects.names.iter();
         names
             .map(|text| {
                 if !kind.namespaced {
@@ -144,11 +140,11 @@ struct Items<T> {
 }
 
 fn describe_nodes(args: &Args, context: &Context, client: &Client) -> Result<Vec<Page>, CliError> {
-    let nodes: Vec<Node> = if args.names.is_empty() {
+    let nodes: Vec<Node> = if args.objects.names.is_empty() {
         let list: List<Node> = client.get(&Target::objects(None, "nodes"))?;
         list.items
     } else {
-        let names = args.names.iter();
+        let names = args.objects.names.iter();
         names
             .map(|name| client.get(&Target::objects(None, "nodes").below(name)))
             .collect::<Result<_, _>>()?

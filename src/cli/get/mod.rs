@@ -6,6 +6,7 @@ use std::io::Write;
 
 use serde_json::{Value, json};
 
+use super::choice::Objects;
 use super::client::Client;
 use super::error::CliError;
 use super::kinds::{Chosen, Lookup, prefix};
@@ -19,14 +20,9 @@ use crate::model::Kind;
 /// List pods, nodes, events, quotas, limits or other objects
 #[derive(Clone, Debug, clap::Args)]
 pub struct Args {
-    /// pods, nodes, events, quota, limits, configmaps …; several with commas; all: what runs or serves
-    #[arg(value_name = "KIND")]
-    pub kinds: String,
-    /// Names; a pod's may be NAMESPACE/NAME. None: all
-    pub names: Vec<String>,
-    /// Objects of all namespaces
-    #[arg(short = 'A', long)]
-    pub all_namespaces: bool,
+    /// Which objects
+    #[command(flatten)]
+    pub objects: Objects,
     /// How to print them
     #[arg(short, long, value_enum, default_value_t)]
     pub output: Output,
@@ -42,7 +38,7 @@ impl Args {
     fn shape(&self, kinds: &Chosen) -> Shape {
         Shape {
             wide: self.output == Output::Wide,
-            namespace: self.all_namespaces,
+            namespace: self.objects.all_namespaces,
             no_headers: self.no_headers,
             names: match kinds.single() {
                 Some(_) => Names::Bare,
@@ -80,7 +76,7 @@ impl Output {
 /// No daemon, no such object, or output that cannot be written.
 pub fn run(args: &Args, context: &Context, out: &mut dyn Write) -> Result<u8, CliError> {
     let client = context.client()?;
-    let kinds = Lookup::default().chosen(&args.kinds, &client)?;
+    let kinds = Lookup::default().chosen(&args.objects.kinds, &client)?;
     if args.watch {
         return watch::run(args, &kinds, context, &client, out);
     }
@@ -91,7 +87,7 @@ pub fn run(args: &Args, context: &Context, out: &mut dyn Write) -> Result<u8, Cl
     let is_empty = found.iter().all(|(_, items)| items.is_empty());
     if is_empty && args.output.is_table() {
         let is_global = kinds.as_slice().iter().all(|kind| !kind.namespaced);
-        let place = if is_global || args.all_namespaces {
+        let place = if is_global || args.objects.all_namespaces {
             String::new()
         } else {
             format!(" in {} namespace", context.namespace())
@@ -147,14 +143,14 @@ fn fetch(
     client: &Client,
 ) -> Result<Vec<Value>, CliError> {
     let mut items = Vec::new();
-    if args.names.is_empty() {
-        let namespace = (!args.all_namespaces).then(|| context.namespace());
+    if args.objects.names.is_empty() {
+        let namespace = args.objects.namespace(context);
         let mut list: Value = client.get(&Target::kind(kind, namespace))?;
         if let Some(Value::Array(all)) = list.get_mut("items").map(Value::take) {
             items = all;
         }
     } else {
-        for text in &args.names {
+        for text in &args.objects.names {
             let (namespace, name) = place(kind, text, context)?;
             items.push(client.get(&Target::kind(kind, namespace).below(name))?);
         }
@@ -189,7 +185,7 @@ fn typed(item: Value, kind: Kind) -> Value {
 /// One object that was asked for by name, otherwise a list that `apply` can read.
 fn whole(args: &Args, kinds: &Chosen, items: Vec<Value>) -> Value {
     match <[Value; 1]>::try_from(items) {
-        Ok([item]) if args.names.len() == 1 && kinds.single().is_some() => item,
+        Ok([item]) if args.objects.names.len() == 1 && kinds.single().is_some() => item,
         Ok(items) => json!({"apiVersion": "v1", "kind": "List", "items": items}),
         Err(items) => json!({"apiVersion": "v1", "kind": "List", "items": items}),
     }

@@ -39,9 +39,9 @@ pub(super) fn run(
     if !kind.is_watched() {
         return Err(usage(&format!("no {}", kind.plural)));
     }
-    let mut namespace = (!args.all_namespaces).then(|| context.namespace());
+    let mut namespace = args.objects.namespace(context);
     let mut chosen = None;
-    if let Some((text, more)) = args.names.split_first() {
+    if let Some((text, more)) = args.objects.names.split_first() {
         if !more.is_empty() {
             return Err(usage("one object or all"));
         }

@@ -55,6 +55,33 @@ drift    write pod/a memory.min = 67108864, was 1048576
     assert_eq!(owner.plan(&wanted).to_string(), "");
 }
 
+/// Report cgroups-rs#128: what is not set is not written, whatever is there; no limit is written as `max`.
+#[test]
+fn what_is_not_set_is_left_alone() {
+    let swap = |limit| Setting::MemorySwapMax(limit);
+    let found = tree(&[
+        ("", &[]),
+        (
+            "pod",
+            &[
+                max(8),
+                swap(Limit::At(Bytes::ZERO)),
+                Setting::PidsMax(Limit::At(7)),
+            ],
+        ),
+    ]);
+    let steps = |settings: &[Setting]| {
+        let wanted = tree(&[("", &[]), ("pod", settings)]);
+        plan(&path("pod"), &wanted, &found, &Tree::default(), PAGE).to_string()
+    };
+    assert_eq!(steps(&[]), "");
+    assert_eq!(
+        steps(&[swap(Limit::Max)]),
+        "new      write pod memory.swap.max = max, was 0\n"
+    );
+    assert_eq!(steps(&[swap(Limit::At(Bytes::ZERO))]), "");
+}
+
 #[test]
 fn a_plan_for_one_pod_leaves_the_others_alone() {
     let wanted = tree(&[

@@ -19,19 +19,15 @@ pub(super) fn volumes(
             continue;
         };
         let field = format!("spec.volumes[{index}].emptyDir.sizeLimit");
-        let mut read = |Text(text): &Text| match text.trim().parse::<Quantity>() {
-            Ok(amount) if amount.is_negative() => {
-                let message =
-                    format!("Invalid value: \"{amount}\": must be greater than or equal to 0");
-                problems.push(Remark::new(&field, message));
-                None
-            }
-            Ok(amount) => Some(amount.bytes()).filter(|bytes| *bytes > 0),
+        let read = |Text(text): &Text| match text.trim().parse::<Quantity>() {
+            Ok(amount) => Some(amount),
             Err(error) => {
                 problems.push(Remark::new(&field, error.to_string()));
                 None
             }
         };
+        let size = source.size_limit.as_ref().and_then(read);
+        let is_negative = size.is_some_and(Quantity::is_negative);
         own.push(Volume {
             name: volume.name.clone(),
             index,
@@ -40,7 +36,11 @@ pub(super) fn volumes(
                 Some("Memory") => Medium::Memory,
                 Some(other) => Medium::Other(other.to_owned()),
             },
-            size_limit: source.size_limit.as_ref().and_then(&mut read).map(Bytes),
+            size_limit: size
+                .filter(|_| !is_negative)
+                .map(|size| Bytes(size.bytes()))
+                .filter(|size| *size > Bytes::ZERO),
+            negative_size: size.filter(|_| is_negative),
         });
     }
     (own, foreign)

@@ -6,6 +6,7 @@
 
 use std::collections::BTreeMap;
 
+use super::projects::Refusal;
 use crate::model::space::{Measured, Space};
 use crate::units::quantity::Format;
 use crate::units::{Bytes, Quantity};
@@ -19,6 +20,8 @@ pub struct Limits {
     pub pod: Option<Bytes>,
     /// Parts of `parts` whose writers are stopped by the kernel; too much is told and ends nothing.
     pub enforced: Vec<Space>,
+    /// What the kernel tells the writers of those on disk.
+    pub refusal: Refusal,
     /// Parts that are no part of the sum: they are in memory.
     pub in_memory: Vec<Space>,
 }
@@ -100,7 +103,15 @@ impl Limits {
             .map(|(_, used)| *used)
             .reduce(Measured::plus)
             .unwrap_or_default();
-        exceeds(&sum, limit).then(|| Finding::Excess {
+        // Where the kernel lets a container write to its very limit, the few directories that hold its files
+        // must not be what ends the pod.
+        let is_kept = |space: &Space| matches!(space, Space::Container(_));
+        let spared = if self.enforced.iter().any(is_kept) {
+            limit.0.saturating_add(slack(limit.0))
+        } else {
+            limit.0
+        };
+        exceeds(&sum, Bytes(spared)).then(|| Finding::Excess {
             signal: "ephemeralpodfs.limit",
             message: format!(
                 "Pod ephemeral local storage usage exceeds the total limit of containers {}. {}",
@@ -122,10 +133,11 @@ impl Limits {
                     used.bytes,
                     limit.0,
                     if self.in_memory.contains(space) {
-                        "No space left on device"
+                        Refusal::Space
                     } else {
-                        "Disk quota exceeded"
+                        self.refusal
                     }
+                    .text()
                 ),
             })
         });
@@ -139,8 +151,12 @@ fn exceeds(used: &Measured, limit: Bytes) -> bool {
 
 /// A file system does not fill a limit to the last block.
 fn is_full(used: u64, limit: u64) -> bool {
-    let slack = (limit / 16).min(64 << 10);
-    used >= limit.saturating_sub(slack)
+    used >= limit.saturating_sub(slack(limit))
+}
+
+/// What is little beside a limit.
+fn slack(limit: u64) -> u64 {
+    (limit / 16).min(64 << 10)
 }
 
 fn figures(used: &Measured) -> String {
@@ -197,6 +213,7 @@ mod tests {
             parts: BTreeMap::from([(volume(), Bytes(1 << 30)), (container(), Bytes(10 << 20))]),
             pod: Some(Bytes(20 << 20)),
             enforced: Vec::new(),
+            refusal: Refusal::Quota,
             in_memory: vec![volume()],
         }
     }
@@ -258,6 +275,30 @@ mod tests {
         let expected = "container web uses 10485760 of 10485760 bytes: further writes get \"Disk \
                         quota exceeded\"";
         assert_eq!(told(10 << 20), [expected]);
+        // The limit of the pod is that of its one container, and the pod's own directories come on top.
+        let limits = Limits {
+            pod: Some(Bytes(10 << 20)),
+            ..limits
+        };
+        let beside = |own: u64| {
+            let all = [(container(), bytes(10 << 20)), (Space::Pod, bytes(own))];
+            limits.judge(&all.into_iter().collect())
+        };
+        assert!(matches!(beside(64 << 10)[..], [Finding::Full { .. }]));
+        assert!(matches!(
+            beside((64 << 10) + 1)[..],
+            [Finding::Excess { .. }]
+        ));
+        let limits = Limits {
+            refusal: Refusal::Space,
+            ..limits
+        };
+        let full = [(container(), bytes(10 << 20))].into();
+        let found = limits.judge(&full);
+        assert!(
+            matches!(&found[..], [Finding::Full { message, .. }] if message.ends_with("\"No space left on device\"")),
+            "{found:?}"
+        );
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 use std::io;
+use std::os::fd::OwnedFd;
 use std::path::Path;
 
 use rustix::fs::{AtFlags, CWD, Mode, OFlags, fstat, openat, statat};
@@ -45,6 +46,22 @@ pub fn measure(place: &Place, processes: impl FnOnce() -> Vec<i32>) -> io::Resul
 /// What the file systems count for the project; `None` where one of them does not count.
 fn counted(place: &Place, project: u32) -> io::Result<Option<Measured>> {
     let mut seen = HashSet::new();
+    sum(place, |directory| {
+        if !seen.insert(fstat(directory)?.st_dev) {
+            return Ok(Some((0, 0)));
+        }
+        // Quotas may have been turned off since the project was assigned.
+        let used = project_use(directory, project).ok();
+        Ok(used.map(|used| (used.bytes, used.inodes)))
+    })
+}
+
+/// The sum of bytes and inodes that the directories of a place have, as far as they are there; `None` as
+/// soon as one says so.
+fn sum(
+    place: &Place,
+    mut used: impl FnMut(&OwnedFd) -> io::Result<Option<(u64, u64)>>,
+) -> io::Result<Option<Measured>> {
     let mut sum = Measured {
         exact: true,
         ..Measured::default()
@@ -53,47 +70,32 @@ fn counted(place: &Place, project: u32) -> io::Result<Option<Measured>> {
         let Some(directory) = open(path)? else {
             continue;
         };
-        if !seen.insert(fstat(&directory)?.st_dev) {
-            continue;
-        }
-        match project_use(&directory, project) {
-            Ok(used) => {
-                sum.bytes = sum.bytes.saturating_add(used.bytes);
-                sum.inodes = sum.inodes.saturating_add(used.inodes);
-            }
-            // Quotas may have been turned off since the project was assigned.
-            Err(_) => return Ok(None),
-        }
+        let Some((bytes, inodes)) = used(&directory)? else {
+            return Ok(None);
+        };
+        sum.bytes = sum.bytes.saturating_add(bytes);
+        sum.inodes = sum.inodes.saturating_add(inodes);
     }
     Ok(Some(sum))
 }
 
 /// A file system of its own is used as a whole.
 fn file_system(place: &Place) -> io::Result<Measured> {
-    let mut sum = Measured {
-        exact: true,
-        ..Measured::default()
-    };
-    for path in &place.directories {
-        let Some(directory) = open(path)? else {
-            continue;
-        };
+    let found = sum(place, |directory| {
         // Before its first container starts there is only the directory.
-        let above = statat(&directory, "..", AtFlags::SYMLINK_NOFOLLOW)?;
-        if fstat(&directory)?.st_dev == above.st_dev {
-            continue;
+        let above = statat(directory, "..", AtFlags::SYMLINK_NOFOLLOW)?;
+        if fstat(directory)?.st_dev == above.st_dev {
+            return Ok(Some((0, 0)));
         }
-        let whole = rustix::fs::fstatvfs(&directory)?;
+        let whole = rustix::fs::fstatvfs(directory)?;
         let blocks = whole.f_blocks.saturating_sub(whole.f_bfree);
         let bytes = blocks.saturating_mul(whole.f_frsize);
-        sum.bytes = sum.bytes.saturating_add(bytes);
-        let inodes = whole.f_files.saturating_sub(whole.f_ffree);
-        sum.inodes = sum.inodes.saturating_add(inodes);
-    }
-    Ok(sum)
+        Ok(Some((bytes, whole.f_files.saturating_sub(whole.f_ffree))))
+    });
+    Ok(found?.unwrap_or_default())
 }
 
-fn open(path: &Path) -> io::Result<Option<std::os::fd::OwnedFd>> {
+fn open(path: &Path) -> io::Result<Option<OwnedFd>> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     match openat(CWD, path, flags, Mode::empty()) {
         Ok(directory) => Ok(Some(directory)),

@@ -21,6 +21,8 @@ pub const FIRST: u32 = 0x616c_0000;
 pub const COUNT: u32 = 1 << 20;
 /// Where administrators write down the projects they use (projects(5), projid(5)).
 const FOREIGN: [&str; 2] = ["/etc/projects", "/etc/projid"];
+/// The type of XFS in `statfs` (`XFS_SUPER_MAGIC`).
+const XFS: i64 = 0x5846_5342;
 /// As much is read of each of these (bytes).
 const MAX_FOREIGN: u64 = 1 << 20;
 
@@ -30,6 +32,28 @@ pub struct FileSystems {
     /// A directory on each of them.
     open: Vec<OwnedFd>,
     foreign: BTreeSet<u32>,
+    /// What a writer is told that would be above its project's limit on the first of them.
+    pub refusal: Refusal,
+}
+
+/// What a writer is told that would be above a limit.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Refusal {
+    /// EDQUOT: "Disk quota exceeded".
+    #[default]
+    Quota,
+    /// ENOSPC, which is what XFS says for projects, and a file system of its own: "No space left on device".
+    Space,
+}
+
+impl Refusal {
+    /// As programs show it.
+    pub fn text(self) -> &'static str {
+        match self {
+            Self::Quota => "Disk quota exceeded",
+            Self::Space => "No space left on device",
+        }
+    }
 }
 
 impl FileSystems {
@@ -40,8 +64,14 @@ impl FileSystems {
             .iter()
             .filter_map(|path| counting(path))
             .collect();
+        let is_xfs = |directory| rustix::fs::fstatfs(directory).is_ok_and(|all| all.f_type == XFS);
+        let refusal = match open.first() {
+            Some(directory) if is_xfs(directory) => Refusal::Space,
+            _ => Refusal::Quota,
+        };
         (open.len() == directories.len()).then(|| Self {
             open,
+            refusal,
             foreign: FOREIGN.iter().flat_map(|path| written_down(path)).collect(),
         })
     }
@@ -49,11 +79,7 @@ impl FileSystems {
     /// Whether nobody uses this id.
     pub fn is_free(&self, project: u32) -> bool {
         let unused = |directory: &OwnedFd| {
-            // A project that has never been seen has no record (ENOENT on XFS).
-            match project_use(directory, project) {
-                Ok(used) => used == ProjectUse::default(),
-                Err(error) => error.raw_os_error() == Some(libc::ENOENT),
-            }
+            project_use(directory, project).is_ok_and(|used| used == ProjectUse::default())
         };
         !self.foreign.contains(&project) && self.open.iter().all(unused)
     }
@@ -64,11 +90,8 @@ fn counting(path: &Path) -> Option<OwnedFd> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let directory = openat(CWD, path, flags, Mode::empty()).ok()?;
     project::project(&directory).ok()?;
-    match project_use(&directory, FIRST) {
-        Ok(_) => Some(directory),
-        Err(error) if error.raw_os_error() == Some(libc::ENOENT) => Some(directory),
-        Err(_) => None,
-    }
+    project_use(&directory, FIRST).ok()?;
+    Some(directory)
 }
 
 fn written_down(path: &str) -> BTreeSet<u32> {

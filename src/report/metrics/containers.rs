@@ -3,6 +3,7 @@
 //! A pod's own cgroup has an empty container label, as with cAdvisor. Counts of OOM kills are of pod
 //! and container by name and survive restarts; all else is of the cgroup that is there now.
 
+use std::collections::BTreeMap;
 use std::fmt::Error;
 
 use prometheus_client::collector::Collector;
@@ -12,6 +13,7 @@ use super::encode::{Figure, Labels, Shape, family};
 use super::eviction;
 use crate::cgroup::Sample;
 use crate::cgroup::parse::{Pressure, Stall};
+use crate::cgroup::sample::{Device, Io};
 use crate::report::Tallies;
 use crate::report::stats::{Bounds, Readings};
 use crate::units::Bytes;
@@ -21,13 +23,12 @@ pub(super) struct Containers(pub(super) Readings);
 
 type OfSample = fn(&Sample) -> Option<Figure>;
 type OfBounds = fn(&Bounds) -> Option<Figure>;
+type OfPressure = fn(Pressure) -> Option<Stall>;
+type PressureOf = fn(&Sample) -> Option<Pressure>;
+type OfDevice = fn(&Io) -> u64;
 
 fn bytes(bytes: Option<Bytes>) -> Option<Figure> {
     bytes.map(|Bytes(n)| Figure::Whole(n))
-}
-
-fn stalled(pressure: Option<Pressure>, which: fn(Pressure) -> Option<Stall>) -> Option<Figure> {
-    which(pressure?).map(|stall| Figure::micros(stall.total_usec))
 }
 
 const COUNTERS: &[(&str, &str, OfSample)] = &[
@@ -82,36 +83,29 @@ const COUNTERS: &[(&str, &str, OfSample)] = &[
         "forks refused at the bound of tasks",
         |s| s.pids.refused.map(Figure::Whole),
     ),
-    (
-        "container_pressure_cpu_waiting_seconds",
-        "time in which some task waited for a CPU",
-        |s| stalled(s.cpu_pressure, |p| p.some),
-    ),
-    (
-        "container_pressure_cpu_stalled_seconds",
-        "time in which all tasks waited for a CPU",
-        |s| stalled(s.cpu_pressure, |p| p.full),
-    ),
-    (
-        "container_pressure_memory_waiting_seconds",
-        "time in which some task waited for memory",
-        |s| stalled(s.memory_pressure, |p| p.some),
-    ),
-    (
-        "container_pressure_memory_stalled_seconds",
-        "time in which all tasks waited for memory",
-        |s| stalled(s.memory_pressure, |p| p.full),
-    ),
-    (
-        "container_pressure_io_waiting_seconds",
-        "time in which some task waited for I/O",
-        |s| stalled(s.io_pressure, |p| p.some),
-    ),
-    (
-        "container_pressure_io_stalled_seconds",
-        "time in which all tasks waited for I/O",
-        |s| stalled(s.io_pressure, |p| p.full),
-    ),
+];
+
+/// What tasks wait for, and the pressure of it.
+const RESOURCES: [(&str, &str, PressureOf); 3] = [
+    ("cpu", "a CPU", |s| s.cpu_pressure),
+    ("memory", "memory", |s| s.memory_pressure),
+    ("io", "I/O", |s| s.io_pressure),
+];
+
+/// Which tasks wait.
+const WAITING: [(&str, &str, OfPressure); 2] = [
+    ("waiting", "some task", |p| p.some),
+    ("stalled", "all tasks", |p| p.full),
+];
+
+/// What is counted for each device.
+const DEVICES: [(&str, &str, OfDevice); 4] = [
+    ("container_fs_reads_bytes", "bytes read", |io| io.read_bytes),
+    ("container_fs_writes_bytes", "bytes written", |io| {
+        io.written_bytes
+    }),
+    ("container_fs_reads", "reads", |io| io.reads),
+    ("container_fs_writes", "writes", |io| io.writes),
 ];
 
 const GAUGES: &[(&str, &str, OfSample)] = &[
@@ -158,6 +152,9 @@ const GAUGES: &[(&str, &str, OfSample)] = &[
     ("container_threads", "tasks: processes and threads", |s| {
         s.pids.current.map(Figure::Whole)
     }),
+    ("container_threads_peak", "the most tasks so far", |s| {
+        s.pids.peak.map(Figure::Whole)
+    }),
     (
         "container_processes",
         "processes in the cgroup itself",
@@ -200,19 +197,26 @@ impl Collector for Containers {
         let shapes = [(Shape::Counter, COUNTERS), (Shape::Gauge, GAUGES)];
         for (shape, families) in shapes {
             for (name, help, figure) in families {
-                let series = self
-                    .cgroups()
-                    .filter_map(|(labels, sample, _)| Some((labels, figure(sample)?)));
-                family(&mut encoder, name, help, shape, series)?;
+                self.encode_each(&mut encoder, name, help, shape, |sample, _| figure(sample))?;
+            }
+        }
+        for (resource, of_what, pressure) in RESOURCES {
+            for (waiting, who, stall) in WAITING {
+                let name = format!("container_pressure_{resource}_{waiting}_seconds");
+                let help = format!("time in which {who} waited for {of_what}");
+                let total = |sample: &Sample| Some(stall(pressure(sample)?)?.total_usec);
+                self.encode_each(&mut encoder, &name, &help, Shape::Counter, |sample, _| {
+                    total(sample).map(Figure::micros)
+                })?;
             }
         }
         for (name, help, figure) in BOUNDS {
-            let series = self
-                .cgroups()
-                .filter_map(|(labels, _, bounds)| Some((labels, figure(bounds)?)));
-            family(&mut encoder, name, help, Shape::Gauge, series)?;
+            self.encode_each(&mut encoder, name, help, Shape::Gauge, |_, bounds| {
+                figure(bounds)
+            })?;
         }
         self.encode_huge_pages(&mut encoder)?;
+        self.encode_devices(&mut encoder)?;
         self.encode_of_containers(&mut encoder)?;
         let tallies = &self.0.census.tallies;
         eviction::encode(&mut encoder, &self.0.later.signals, tallies)?;
@@ -236,6 +240,45 @@ impl Containers {
             });
             std::iter::once(own).chain(containers)
         })
+    }
+
+    /// A family with one series for each cgroup that has the figure.
+    fn encode_each(
+        &self,
+        encoder: &mut DescriptorEncoder<'_>,
+        name: &str,
+        help: &str,
+        shape: Shape,
+        figure: impl Fn(&Sample, &Bounds) -> Option<Figure>,
+    ) -> Result<(), Error> {
+        let cgroups = self.cgroups();
+        let series =
+            cgroups.filter_map(|(labels, sample, bounds)| Some((labels, figure(sample, bounds)?)));
+        family(encoder, name, help, shape, series)
+    }
+
+    /// As cAdvisor has it, with the device's name; with its number where that is all that is known.
+    fn encode_devices(&self, encoder: &mut DescriptorEncoder<'_>) -> Result<(), Error> {
+        let used = self.cgroups().flat_map(|(_, sample, _)| &sample.io);
+        let name = |device: &Device| match self.0.later.devices.get(device) {
+            Some(name) => format!("/dev/{name}"),
+            None => format!("{}:{}", device.0, device.1),
+        };
+        let names: BTreeMap<_, _> = used.map(|(at, _)| (*at, name(at))).collect();
+        for (name, help, figure) in DEVICES {
+            let series = self.cgroups().flat_map(|(labels, sample, _)| {
+                sample.io.iter().filter_map({
+                    let names = &names;
+                    move |(device, io)| {
+                        let mut labels = labels.clone();
+                        labels.push(("device", names.get(device)?));
+                        Some((labels, Figure::Whole(figure(io))))
+                    }
+                })
+            });
+            family(encoder, name, help, Shape::Counter, series)?;
+        }
+        Ok(())
     }
 
     fn encode_huge_pages(&self, encoder: &mut DescriptorEncoder<'_>) -> Result<(), Error> {

@@ -2,6 +2,7 @@
 
 use std::fmt::Error;
 
+use jiff::Timestamp;
 use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric};
 use prometheus_client::metrics::counter::ConstCounter;
 use prometheus_client::metrics::gauge::ConstGauge;
@@ -108,6 +109,42 @@ pub(super) fn plain(openmetrics: &str) -> String {
     text
 }
 
+/// Puts behind each sample of a text the time of which it is, in the order in which they stand there; the
+/// library writes none.
+pub(super) fn dated(
+    text: String,
+    times: &[Option<Timestamp>],
+    spelt: fn(Timestamp) -> String,
+) -> String {
+    if times.is_empty() {
+        return text;
+    }
+    let mut times = times.iter();
+    let mut dated = String::with_capacity(text.len());
+    for line in text.lines() {
+        dated.push_str(line);
+        if !line.starts_with('#')
+            && let Some(Some(time)) = times.next()
+        {
+            dated.push(' ');
+            dated.push_str(&spelt(*time));
+        }
+        dated.push('\n');
+    }
+    dated
+}
+
+/// A time as OpenMetrics has it.
+pub(super) fn seconds(time: Timestamp) -> String {
+    let millis = time.as_millisecond();
+    format!("{}.{:03}", millis.div_euclid(1000), millis.rem_euclid(1000))
+}
+
+/// A time as the older text has it.
+pub(super) fn milliseconds(time: Timestamp) -> String {
+    time.as_millisecond().to_string()
+}
+
 /// Whether a line begins a sample of the counter of this name.
 fn is_total_of(name: &str, series: &str) -> bool {
     series
@@ -135,6 +172,20 @@ mod tests {
         ] {
             assert_eq!(is_openmetrics(accept), expected, "{accept}");
         }
+    }
+
+    #[test]
+    fn samples_are_dated_in_their_order() {
+        let text = "# TYPE a gauge\na 1\na{x=\"y z\"} 2\n# TYPE b gauge\nb 3\n# EOF\n";
+        let time = Timestamp::from_millisecond(1_700_000_000_045).unwrap();
+        let times = [Some(time), None, Some(time)];
+        assert_eq!(
+            dated(text.to_owned(), &times, seconds),
+            "# TYPE a gauge\na 1 1700000000.045\na{x=\"y z\"} 2\n# TYPE b gauge\nb 3 1700000000.045\n# EOF\n"
+        );
+        let told = dated("a 1\n".to_owned(), &times, milliseconds);
+        assert_eq!(told, "a 1 1700000000045\n");
+        assert_eq!(dated(text.to_owned(), &[], seconds), text);
     }
 
     #[test]

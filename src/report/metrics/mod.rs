@@ -38,12 +38,17 @@ pub fn metrics<'a>(
     scope: Scope,
     accept: &str,
 ) -> Result<(&'static str, String), std::fmt::Error> {
+    let mut times = Vec::new();
     let collectors: Vec<Box<dyn Collector>> = match scope {
         Scope::All => vec![
             Box::new(containers::Containers(readings)),
             Box::new(quotas::Quotas::of(quotas)),
         ],
-        Scope::Resource => vec![Box::new(resource::Resource(readings))],
+        Scope::Resource => {
+            let resource = resource::Resource(readings);
+            times = resource.times();
+            vec![Box::new(resource)]
+        }
     };
     let mut registry = Registry::default();
     for collector in collectors {
@@ -52,8 +57,9 @@ pub fn metrics<'a>(
     let mut text = String::new();
     prometheus_client::encoding::text::encode(&mut text, &registry)?;
     Ok(if encode::is_openmetrics(accept) {
-        (OPENMETRICS, text)
+        (OPENMETRICS, encode::dated(text, &times, encode::seconds))
     } else {
-        (TEXT, encode::plain(&text))
+        let text = encode::plain(&text);
+        (TEXT, encode::dated(text, &times, encode::milliseconds))
     })
 }

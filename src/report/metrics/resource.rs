@@ -3,6 +3,7 @@
 
 use std::fmt::Error;
 
+use jiff::Timestamp;
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::DescriptorEncoder;
 
@@ -43,64 +44,89 @@ const KINDS: [Kind; 3] = [
     ),
 ];
 
+/// A family with its series, and of which moment each figure is; none where that is the scrape's.
+struct Family<'a> {
+    name: String,
+    help: String,
+    shape: Shape,
+    series: Vec<(Labels<'a>, Figure, Option<Timestamp>)>,
+}
+
 impl Collector for Resource {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> Result<(), Error> {
-        for (name, help, shape, figure) in KINDS {
-            let node = figure(&self.0.node().now.sample).map(|figure| (Vec::new(), figure));
-            family(
-                &mut encoder,
-                &format!("node_{name}"),
-                &format!("{help} on the node"),
-                shape,
-                node,
-            )?;
-            let pods = self
-                .0
-                .pods()
-                .filter_map(|(pod, figures)| Some((of_pod(pod), figure(&figures.now.sample)?)));
-            family(
-                &mut encoder,
-                &format!("pod_{name}"),
-                &format!("{help} in the pod"),
-                shape,
-                pods,
-            )?;
-            let containers = self.containers().filter_map(|(pod, container, figures)| {
-                Some((of(pod, container), figure(&figures.now.sample)?))
-            });
-            family(
-                &mut encoder,
-                &format!("container_{name}"),
-                &format!("{help} in the container"),
-                shape,
-                containers,
-            )?;
+        for Family {
+            name,
+            help,
+            shape,
+            series,
+        } in self.families()
+        {
+            let series = series
+                .into_iter()
+                .map(|(labels, figure, _)| (labels, figure));
+            family(&mut encoder, &name, &help, shape, series)?;
         }
-        let starts = self.containers().filter_map(|(pod, container, _)| {
-            let micros = u64::try_from(container.started?.as_microsecond()).ok()?;
-            Some((of(pod, container), Figure::micros(micros)))
-        });
-        family(
-            &mut encoder,
-            "container_start_time_seconds",
-            "when the container was started, since 1970",
-            Shape::Gauge,
-            starts,
-        )?;
-        family(
-            &mut encoder,
-            "resource_scrape_error",
-            "1 if the node's figures could not be had",
-            Shape::Gauge,
-            [(
-                Vec::new(),
-                Figure::Whole(u64::from(self.0.node().now.sample.cpu.usage_usec.is_none())),
-            )],
-        )
+        Ok(())
     }
 }
 
 impl Resource {
+    /// Of which moment the samples are, in the order in which they are encoded.
+    pub(super) fn times(&self) -> Vec<Option<Timestamp>> {
+        let series = self.families().into_iter().flat_map(|family| family.series);
+        series.map(|(_, _, time)| time).collect()
+    }
+
+    /// As with the kubelet, figures of cgroups have the time at which they were read.
+    fn families(&self) -> Vec<Family<'_>> {
+        let mut families = Vec::new();
+        for (name, help, shape, figure) in KINDS {
+            let one = |labels, figures: Figures<'_>| {
+                let figure = figure(&figures.now.sample)?;
+                Some((labels, figure, Some(figures.now.time)))
+            };
+            let node = one(Vec::new(), self.0.node());
+            let pods = self.0.pods().filter_map(|(pod, now)| one(of_pod(pod), now));
+            let containers = self.containers();
+            let containers =
+                containers.filter_map(|(pod, container, now)| one(of(pod, container), now));
+            for (of_what, place, series) in [
+                ("node", "on the node", node.into_iter().collect()),
+                ("pod", "in the pod", pods.collect()),
+                (
+                    "container",
+                    "in the container",
+                    containers.collect::<Vec<_>>(),
+                ),
+            ] {
+                families.push(Family {
+                    name: format!("{of_what}_{name}"),
+                    help: format!("{help} {place}"),
+                    shape,
+                    series,
+                });
+            }
+        }
+        let starts = self.containers().filter_map(|(pod, container, _)| {
+            let micros = u64::try_from(container.started?.as_microsecond()).ok()?;
+            Some((of(pod, container), Figure::micros(micros), None))
+        });
+        families.push(Family {
+            name: "container_start_time_seconds".to_owned(),
+            help: "when the container was started, since 1970".to_owned(),
+            shape: Shape::Gauge,
+            series: starts.collect(),
+        });
+        let failed = self.0.node().now.sample.cpu.usage_usec.is_none();
+        families.push(Family {
+            name: "resource_scrape_error".to_owned(),
+            help: "1 if the node's figures could not be had".to_owned(),
+            shape: Shape::Gauge,
+            series: vec![(Vec::new(), Figure::Whole(u64::from(failed)), None)],
+        });
+        families
+    }
+
     fn containers(&self) -> impl Iterator<Item = (&PodPlace, &ContainerPlace, Figures<'_>)> {
         self.0.pods().flat_map(|(pod, _)| {
             let containers = self.0.containers(pod);

@@ -5,6 +5,7 @@
 
 pub mod rate;
 pub mod summary;
+pub mod throttle;
 pub mod top;
 
 use std::collections::BTreeMap;
@@ -15,6 +16,7 @@ use std::time::Duration;
 use jiff::Timestamp;
 
 use super::Tallies;
+use crate::cgroup::sample::Device;
 use crate::cgroup::{CgroupPath, Reader, Sample};
 use crate::model::ResourceList;
 use crate::model::space::Place;
@@ -137,6 +139,8 @@ pub struct Round {
     pub node: Timed,
     /// The signals of eviction that are known.
     pub signals: Vec<SignalFigure>,
+    /// The names of block devices that are known.
+    pub devices: BTreeMap<Device, String>,
     /// The cgroups of pods and containers that were there.
     pub cgroups: BTreeMap<CgroupPath, Timed>,
 }
@@ -178,6 +182,11 @@ impl Figures<'_> {
     /// Billionths of a CPU in use since the sample before.
     pub fn cpu_rate(&self) -> Option<rate::Rate> {
         rate::cpu(self.before?, self.now)
+    }
+
+    /// What the cgroup's own `cpu.max` did since the sample before.
+    pub fn throttling(&self, bounds: &Bounds) -> Option<throttle::Throttling> {
+        throttle::throttling(self, bounds)
     }
 
     /// CPU time that `cpu.max` withheld in each second since the sample before (µs).

@@ -37,7 +37,7 @@ pub fn throttled(before: &Timed, now: &Timed) -> Option<u64> {
 }
 
 /// How much a counter grew between two samples of one cgroup, and in which time.
-fn growth(
+pub(super) fn growth(
     before: &Timed,
     now: &Timed,
     counter: fn(&Cpu) -> Option<u64>,

@@ -128,7 +128,8 @@ fn of_pod(
         .iter()
         .map(|container| of_container(readings, disk, place, container, &pod, drifts))
         .collect();
-    let mut used = Use::of(readings.of(&place.path), &place.bounds);
+    let figures = readings.of(&place.path);
+    let mut used = Use::of(figures, &place.bounds);
     let withheld = containers.iter().filter_map(|one| one.used.throttled_usec);
     used.throttled_usec = used
         .throttled_usec
@@ -156,6 +157,7 @@ fn of_pod(
             .and_then(|status| status.qos_class.clone())
             .unwrap_or_default(),
         used,
+        throttling: figures.and_then(|figures| figures.throttling(&place.bounds)),
         requests: (&sums.requests).into(),
         limits: (&sums.limits).into(),
         unenforced: enforced
@@ -195,6 +197,7 @@ fn of_container(
         name: place.name.clone(),
         state: state.unwrap_or_else(|| "Running".to_owned()),
         used,
+        throttling: figures.and_then(|figures| figures.throttling(&place.bounds)),
         requests,
         limits,
         restarts: status

@@ -9,6 +9,7 @@ use jiff::Timestamp;
 use serde::{Deserialize, Serialize};
 
 use crate::model::ResourceList;
+use crate::report::stats::throttle::Throttling;
 
 pub use make::{Objects, report};
 
@@ -144,6 +145,9 @@ pub struct PodTop {
     pub requests: Amounts,
     /// The sum of the limits that are given.
     pub limits: Amounts,
+    /// What its own CPU limit withholds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub throttling: Option<Throttling>,
     /// Why not all values are in effect; absent if they are.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub unenforced: Option<String>,
@@ -167,6 +171,9 @@ pub struct ContainerTop {
     /// What its cgroup shows while its main process runs.
     #[serde(flatten)]
     pub used: Use,
+    /// What its own CPU limit withholds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub throttling: Option<Throttling>,
     /// What it asks for.
     pub requests: Amounts,
     /// What it may have at the most.

@@ -113,7 +113,9 @@ struct Inside {
     counts_memory: bool,
     /// Whether the cgroup's own bound led to a kill; how often it is counted differs (see `Counters`).
     oom_local: Option<bool>,
-    oom_kills: [Option<u64>; 3],
+    /// The same for all that lies below.
+    oom: Option<bool>,
+    oom_kills: [Option<u64>; 4],
 }
 
 impl Inside {
@@ -127,10 +129,12 @@ impl Inside {
             pids_current: counters.pids_current,
             counts_memory: counters.memory_current.is_some(),
             oom_local: counters.oom_local.map(|count| count > 0),
+            oom: counters.oom.map(|count| count > 0),
             oom_kills: [
                 counters.oom_kill_local,
                 counters.oom_kill,
                 counters.oom_group_kill_local,
+                counters.oom_group_kill,
             ],
         })
     }

@@ -80,7 +80,7 @@ fn a_smaller_bound_reclaims_the_page_cache_first() -> Outcome {
     let disk = Path::new(CACHED).parent().ok_or("no directory")?;
     fs::create_dir_all(disk)?;
     mount(
-        Some("/dev/nvme0n1"),
+        Some("/dev/ext4"),
         disk,
         Some("ext4"),
         MsFlags::empty(),
@@ -132,6 +132,7 @@ fn an_oom_kill_takes_the_whole_group() -> Outcome {
         assert!(pod.oom_local >= Some(1), "{pod:?}");
         assert_eq!(pod.oom_kill_local, Some(0));
         assert_eq!(pod.oom_group_kill_local, Some(1));
+        assert_eq!(pod.oom_group_kill, Some(1));
         assert!((Some(2)..=Some(3)).contains(&pod.oom_kill), "{pod:?}");
         for container in ["pod/a", "pod/b"] {
             let counters = kernel.counters(&path(container))?;

@@ -48,7 +48,7 @@ fn a_busy_loop_gets_its_quota() -> Outcome {
     std::thread::sleep(Duration::from_secs(5));
     let used = usage(&cgroup)? - from;
     let share = 100.0 * used as f64 / start.elapsed().as_micros() as f64;
-    println!("200m: {share:.1} % of a CPU");
+    println!("measured: 200m: {share:.1} % of a CPU");
     assert!((17.0..=23.0).contains(&share), "{share:.1} % of a CPU");
     Ok(())
 }
@@ -72,7 +72,7 @@ fn busy_neighbours_share_by_their_requests() -> Outcome {
     let (from_small, from_large) = (usage(&small)?, usage(&large)?);
     std::thread::sleep(Duration::from_secs(6));
     let ratio = (usage(&large)? - from_large) as f64 / (usage(&small)? - from_small) as f64;
-    println!("weights {expected:.2} : 1, time {ratio:.2} : 1");
+    println!("measured: weights {expected:.2} : 1, time {ratio:.2} : 1");
     assert!(
         (ratio / expected - 1.0).abs() <= 0.1,
         "{ratio:.2}, not {expected:.2}"
@@ -246,7 +246,7 @@ fn an_idle_daemon_sleeps() -> Outcome {
         woken += own;
     }
     let woken = woken as f64 / start.elapsed().as_secs_f64();
-    println!("{woken:.2} switches a second");
+    println!("measured: {woken:.2} switches a second");
     assert!(woken < 1.0, "{woken:.2} switches a second");
     Ok(())
 }

@@ -114,7 +114,7 @@ fn memory_pressure_takes_pods_in_the_order_foretold() -> Outcome {
     let daemon = Daemon::start()?;
     let least = settled()?.saturating_sub(200 * MIB) / MIB * MIB;
     println!(
-        "threshold {} MiB of {} available",
+        "measured: threshold {} MiB of {} available",
         least / MIB,
         available()? / MIB
     );
@@ -142,7 +142,7 @@ fn memory_pressure_takes_pods_in_the_order_foretold() -> Outcome {
     for expected in &foretold {
         let (name, after, players) = shortage(least, &pods)?;
         println!(
-            "{name} was gone {} ms after the threshold",
+            "measured: {name} was gone {} ms after the threshold",
             after.as_millis()
         );
         eaters.extend(players);

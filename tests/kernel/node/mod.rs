@@ -4,10 +4,12 @@
 pub mod command_line;
 pub mod crash;
 mod daemon;
+pub mod disks;
 pub mod drift;
 pub mod enforce;
 pub mod eviction;
 pub mod oom;
+pub mod oom_inner;
 pub mod oom_many;
 pub mod policies;
 pub mod resize;

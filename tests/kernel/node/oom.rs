@@ -29,7 +29,7 @@ const SIGNAL: &str = "/tmp/signal";
 const LEAKS_WHEN_TOLD: &str = "read -r told </tmp/signal && exec /init play eat 100";
 
 /// The records of OOM kills in a pod, once there are so many and the log has named all of them.
-fn kills(pod: &str, number: usize) -> Anything<Vec<Value>> {
+pub fn kills(pod: &str, number: usize) -> Anything<Vec<Value>> {
     let path = format!("/apis/allotd.dev/v1/oomkills?namespace=default&pod={pod}");
     let mut found = Vec::new();
     wait("the records", || {
@@ -105,7 +105,10 @@ fn time_until_a_kill_is_told() -> Anything<SignedDuration> {
     })?;
     // When the agent knew, not when this client got around to asking.
     let after = told.ok_or("no time")??.duration_since(counted);
-    println!("told {} ms after the kernel's count", after.as_millis());
+    println!(
+        "measured: told {} ms after the kernel's count",
+        after.as_millis()
+    );
     wait("the end of the run", || {
         Ok(container("leak", "c")?["lastState"]["terminated"].is_object())
     })?;

@@ -122,7 +122,7 @@ fn none_of_two_hundred_kills_is_lost() -> Outcome {
     }
     let inferred = kills.iter().filter(|kill| kill["log"]["inferred"] == true);
     println!(
-        "    of 200 kills the log did not say of {} whose they were",
+        "measured: of 200 kills the log did not say of {} whose they were",
         inferred.count()
     );
     assert_eq!(container("many", "c")?["restartCount"], 0);

@@ -26,16 +26,26 @@ tests![
 
 const MIB: u64 = 1 << 20;
 
+/// One of the machine's disks.
+#[derive(Clone, Copy)]
+pub enum Disk {
+    Ext4,
+    Xfs,
+}
+
 /// Makes `/tmp` the machine's disk, which keeps project quotas, and empties it.
-pub(super) fn counting_disk() -> Outcome {
+pub fn counting_disk() -> Outcome {
+    counting(Disk::Ext4)
+}
+
+/// The same for either disk.
+pub fn counting(disk: Disk) -> Outcome {
+    let (device, kind) = match disk {
+        Disk::Ext4 => ("/dev/ext4", "ext4"),
+        Disk::Xfs => ("/dev/xfs", "xfs"),
+    };
     let options = Some("prjquota");
-    mount(
-        Some("/dev/nvme0n1"),
-        "/tmp",
-        Some("ext4"),
-        MsFlags::empty(),
-        options,
-    )?;
+    mount(Some(device), "/tmp", Some(kind), MsFlags::empty(), options)?;
     for entry in fs::read_dir("/tmp")? {
         let path = entry?.path();
         if path.is_dir() {
@@ -47,32 +57,32 @@ pub(super) fn counting_disk() -> Outcome {
     Ok(())
 }
 
-fn usage(name: &str) -> Anything<Value> {
+pub fn usage(name: &str) -> Anything<Value> {
     get(&format!(
         "/apis/allotd.dev/v1/namespaces/default/pods/{name}/usage"
     ))
 }
 
-fn scratch(usage: &Value) -> u64 {
+pub fn scratch(usage: &Value) -> u64 {
     usage["containers"][0]["scratchBytes"].as_u64().unwrap_or(0)
 }
 
-fn sh(script: &str) -> Value {
+pub fn sh(script: &str) -> Value {
     json!({"name": "c", "image": "i", "command": ["sh", "-c", script]})
 }
 
-fn limited(script: &str, limit: &str) -> Value {
+pub fn limited(script: &str, limit: &str) -> Value {
     let mut container = sh(script);
     container["resources"] = json!({"limits": {"ephemeral-storage": limit}});
     container
 }
 
-fn phase(name: &str) -> Anything<String> {
+pub fn phase(name: &str) -> Anything<String> {
     let pod = read_pod(name)?;
     Ok(pod["status"]["phase"].as_str().unwrap_or("").to_owned())
 }
 
-fn log(name: &str) -> Anything<String> {
+pub fn log(name: &str) -> Anything<String> {
     let path = format!("/api/v1/namespaces/default/pods/{name}/log");
     Ok(request("GET", &path, None)?.1)
 }

@@ -13,6 +13,7 @@ use crate::Outcome;
 tests![
     a_bounded_loop_uses_its_bound_and_is_throttled,
     the_working_set_is_what_is_held,
+    what_is_written_is_told_by_device,
 ];
 
 /// The container `c` of the pod in the summary.
@@ -27,8 +28,13 @@ fn in_summary(name: &str) -> Anything<Value> {
 
 /// The value of a series of `/metrics` that the container `c` of the pod has.
 fn metric(name: &str, pod: &str) -> Anything<f64> {
+    metric_of(name, pod, "")
+}
+
+/// The same with more labels.
+fn metric_of(name: &str, pod: &str, more: &str) -> Anything<f64> {
     let (_, text) = request("GET", "/metrics", None)?;
-    let series = format!("{name}{{namespace=\"default\",pod=\"{pod}\",container=\"c\"}} ");
+    let series = format!("{name}{{namespace=\"default\",pod=\"{pod}\",container=\"c\"{more}}} ");
     let value = text.lines().find_map(|line| line.strip_prefix(&series));
     Ok(value
         .ok_or_else(|| format!("no {series}in {text}"))?
@@ -91,6 +97,16 @@ fn a_bounded_loop_uses_its_bound_and_is_throttled() -> Outcome {
     let waiting = metric("container_pressure_cpu_waiting_seconds_total", "busy");
     assert_eq!(waiting.is_ok(), has_pressure);
 
+    // Report kubernetes-mixin#108: what the limit does to it, in words.
+    let top = get("/apis/allotd.dev/v1/top")?;
+    let throttling = &top["pods"][0]["containers"][0]["throttling"];
+    let verdict = throttling["verdict"].as_str().unwrap_or("none");
+    println!("measured: {verdict}");
+    assert!(
+        verdict.starts_with("the CPU limit of 200m is used up"),
+        "{top}"
+    );
+
     let metrics = get("/apis/metrics.k8s.io/v1beta1/namespaces/default/pods/busy")?;
     let cpu = metrics["containers"][0]["usage"]["cpu"].as_str();
     let cpu: u64 = cpu
@@ -98,6 +114,34 @@ fn a_bounded_loop_uses_its_bound_and_is_throttled() -> Outcome {
         .ok_or("no cpu")?
         .parse()?;
     assert!(cpu.abs_diff(200_000_000) < 60_000_000, "{metrics}");
+    Ok(())
+}
+
+/// Names and labels are cAdvisor's.
+fn what_is_written_is_told_by_device() -> Outcome {
+    super::storage::counting(super::storage::Disk::Ext4)?;
+    let _daemon = Daemon::start()?;
+    let script = "dd if=/dev/zero of=f bs=1M count=8 conv=fsync && echo done; sleep inf";
+    create(&pod("writer", &one(&["sh", "-c", script], "500m")))?;
+    wait("the writer", || {
+        Ok(super::storage::log("writer")?.contains("done"))
+    })?;
+    let disk = std::fs::read_link("/dev/ext4")?;
+    let device = format!(",device=\"/dev/{}\"", disk.display());
+    let told = |name: &str| metric_of(name, "writer", &device);
+    let bytes = told("container_fs_writes_bytes_total")?;
+    assert!(
+        (8.0 * 1_048_576.0..9.0 * 1_048_576.0).contains(&bytes),
+        "{bytes}"
+    );
+    let writes = told("container_fs_writes_total")?;
+    assert!((1.0..=2048.0).contains(&writes), "{writes}");
+    // The program may have been read before.
+    assert!(told("container_fs_reads_bytes_total")? >= 0.0);
+    assert!(told("container_fs_reads_total")? >= 0.0);
+    println!("measured: 8 MiB in {writes} writes, {bytes} bytes");
+    let peak = metric("container_threads_peak", "writer")?;
+    assert!((1.0..=8.0).contains(&peak), "{peak}");
     Ok(())
 }
 

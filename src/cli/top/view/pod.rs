@@ -170,6 +170,11 @@ fn troubles<'a>(pane: &Pane, row: &Row<'_>, model: &Model, look: &Look) -> Line<
         let ago = ago.map_or_else(String::new, |ago| format!(", the last {ago} ago"));
         parts.push(format!("foreign changes undone: {}{ago}", row.drifts()));
     }
+    let throttling = match row.container {
+        Some(container) => &container.throttling,
+        None => &pane.pod.throttling,
+    };
+    parts.extend(throttling.as_ref().and_then(|told| told.verdict.clone()));
     if let Some(why) = &pane.pod.unenforced {
         parts.push(format!("not enforced: {}", harmless(why)));
     }
