@@ -72,6 +72,9 @@ impl Agent {
             Request::Eviction(reply) => drop(reply.send(Ok(Box::new(self.eviction())))),
             Request::Diff(reply) => drop(reply.send(self.diff())),
             Request::Status(reply) => drop(reply.send(Ok(self.status()))),
+            Request::Alive(reply) => drop(reply.send(Ok(()))),
+            Request::Config(reply) => drop(reply.send(Ok(Box::new(self.config.clone())))),
+            Request::Reload { read, reply } => drop(reply.send(self.reload(read))),
             Request::LogFile {
                 key,
                 container,

@@ -39,7 +39,6 @@ use tokio::net::UnixListener;
 use tokio::sync::Semaphore;
 
 use crate::agent::Handle;
-use crate::config::Config;
 
 pub use listen::Bounds;
 pub use peer::Access;
@@ -48,7 +47,6 @@ pub use peer::Access;
 #[derive(Clone, Debug)]
 pub struct Shared {
     handle: Handle,
-    config: Arc<Config>,
     /// Places for clients that follow something for long: watches and logs.
     followers: Arc<Semaphore>,
 }
@@ -60,7 +58,6 @@ pub struct Shared {
 pub async fn serve(
     listener: UnixListener,
     handle: Handle,
-    config: Arc<Config>,
     access: Access,
     bounds: Bounds,
     stop: impl Future<Output = ()>,
@@ -68,7 +65,6 @@ pub async fn serve(
     let cache = Arc::clone(handle.cache());
     let shared = Shared {
         handle,
-        config,
         followers: Arc::new(Semaphore::new(bounds.followers)),
     };
     let stop = async {

@@ -79,6 +79,11 @@ impl Evictor {
         }
     }
 
+    /// Decides by other settings from now on, and by what is seen from now on.
+    pub(super) fn set(&mut self, settings: Eviction) {
+        self.decider = Decider::new(settings);
+    }
+
     /// The conditions of the node.
     pub(super) fn conditions(&self) -> &[Condition] {
         &self.conditions

@@ -25,7 +25,7 @@ use crate::observation::node::NodeFacts;
 use crate::observation::watch::Watch;
 use crate::report::node::SystemInfo;
 use crate::runtime::record::{Exit, ExitReason, Started};
-use crate::runtime::{ProcessId, Runtime};
+use crate::runtime::{Errands, ProcessId, Runtime};
 use crate::store::Store;
 use crate::units::{Bytes, PageSize, Quantity};
 
@@ -130,7 +130,7 @@ impl Bench {
             runtime: Runtime {
                 state: path("state"),
                 logs: path("logs"),
-                program: path("shim"),
+                errands: Errands::Own(path("shim")),
                 shim_cgroup: None,
             },
             watch: Watch::start(&path("cgroup"), |_| true).unwrap(),
