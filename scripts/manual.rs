@@ -40,7 +40,10 @@ fn pages(dir: &Path, command: &Command, section: &str) -> anyhow::Result<()> {
         .section(section)
         .date("")
         .render(&mut page)?;
-    for inner in command.get_subcommands().filter(|it| !it.is_hide_set() && it.get_name() != "help") {
+    for inner in command
+        .get_subcommands()
+        .filter(|it| !it.is_hide_set() && it.get_name() != "help")
+    {
         pages(dir, inner, section)?;
     }
     Ok(())
