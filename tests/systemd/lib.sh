@@ -52,6 +52,11 @@ phase() { [ "$(allot get pod "$1" -o json | sed -n 's/^ *"phase": "\(.*\)".*/\1/
 main_pid() { systemctl show "$1" --property=MainPID --value; }
 value_of() { systemctl show "$1" --property="$2" --value; }
 no_drift() { allot diff; }
+all_active() {
+    for unit in allotd.service allot-pods.service allotd.socket allot-errand.socket; do
+        systemctl is-active --quiet "$unit" || return 1
+    done
+}
 
 # look FILE: values, processes and shims of all pods that are there.
 look() {
@@ -74,6 +79,16 @@ own() {
             [ ! -e "$cgroup/$file" ] || echo "$cgroup/$file $(cat "$cgroup/$file")"
         done
     done >"$1"
+}
+
+curl_configz() { printf 'GET /configz HTTP/1.0\r\nHost: x\r\n\r\n' | perl -MIO::Socket::UNIX -e '
+    my $s = IO::Socket::UNIX->new(Peer => "/run/allotd/allotd.sock") or die; print $s <STDIN>; print <$s>;'; }
+
+# dump: what is needed to understand a failure.
+dump() {
+    [ "$failed" != 0 ] || return 0
+    systemctl status allotd.service allot-pods.service | cat
+    journalctl -o short-monotonic | grep -E 'allot|systemd\[1\]' | tail -n 150
 }
 
 # finish STATUS: the end of a boot, STATUS if all is well.

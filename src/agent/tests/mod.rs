@@ -10,3 +10,4 @@ mod eviction;
 mod kernel;
 mod namespaces;
 mod random;
+mod reload;
