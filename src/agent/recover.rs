@@ -184,7 +184,12 @@ impl Agent {
                 }
                 Ok(AttemptState::NotStarted | AttemptState::Exited(_) | AttemptState::Lost(_)) => {}
                 Err(error) => {
-                    tracing::error!("cannot look at container {name} of {key}: {error}");
+                    tracing::error!(
+                        POD = key.name,
+                        NAMESPACE = key.namespace,
+                        CONTAINER = name,
+                        "cannot look at container {name} of {key}: {error}"
+                    );
                 }
             }
         }
