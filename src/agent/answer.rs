@@ -75,6 +75,9 @@ impl Agent {
             Request::Diff(reply) => drop(reply.send(self.diff())),
             Request::Drifts(after, reply) => drop(reply.send(Ok(self.drifts.after(after)))),
             Request::Status(reply) => drop(reply.send(Ok(self.status()))),
+            Request::Alive(reply) => drop(reply.send(Ok(()))),
+            Request::Config(reply) => drop(reply.send(Ok(Box::new(self.config.clone())))),
+            Request::Reload { read, reply } => drop(reply.send(self.reload(read))),
             Request::LogFile {
                 key,
                 container,

@@ -61,7 +61,12 @@ impl Agent {
     }
 
     fn look_again(&self, key: &PodKey, container: &str, why: &str) {
-        tracing::error!("cannot look at container {container} of {key}: {why}");
+        tracing::error!(
+            POD = key.name,
+            NAMESPACE = key.namespace,
+            CONTAINER = container,
+            "cannot look at container {container} of {key}: {why}"
+        );
         self.await_end(key, container, LOOK_AGAIN);
     }
 

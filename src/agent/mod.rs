@@ -32,6 +32,7 @@ mod publish;
 mod recover;
 pub mod record;
 mod refuse;
+mod reload;
 mod replace;
 mod request;
 mod resize;

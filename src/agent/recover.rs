@@ -103,7 +103,7 @@ impl Agent {
     }
 
     /// By whom and for which node values are in effect from now on.
-    fn stamp(&mut self) {
+    pub(super) fn stamp(&mut self) {
         let stamp = self.stamp_text().into_bytes();
         let last = self.store.get(STAMP_KEY).ok().flatten();
         if last.is_none_or(|last| last.value != stamp) {
@@ -230,7 +230,12 @@ impl Agent {
                 }
                 Ok(AttemptState::NotStarted | AttemptState::Exited(_) | AttemptState::Lost(_)) => {}
                 Err(error) => {
-                    tracing::error!("cannot look at container {name} of {key}: {error}");
+                    tracing::error!(
+                        POD = key.name,
+                        NAMESPACE = key.namespace,
+                        CONTAINER = name,
+                        "cannot look at container {name} of {key}: {error}"
+                    );
                 }
             }
         }

@@ -10,6 +10,7 @@ use tokio::sync::oneshot;
 
 use super::eviction::EvictionParts;
 use crate::cgroup::Reader;
+use crate::config::{Change as ConfigChange, Config};
 use crate::model::Kind;
 use crate::report::accounts::Accounts;
 use crate::report::drift::Drift;
@@ -160,6 +161,17 @@ pub enum Request {
     Drifts(u64, Reply<Vec<Drift>>),
     /// The agent's own state.
     Status(Reply<StatusReport>),
+    /// Whether the owner answers.
+    Alive(Reply<()>),
+    /// The configuration in force.
+    Config(Reply<Box<Config>>),
+    /// A configuration that was read again, or why it cannot be read.
+    Reload {
+        /// What was read.
+        read: Result<Box<Config>, String>,
+        /// What became of it.
+        reply: Reply<ConfigChange>,
+    },
     /// Where a container's log is: the path of its present or previous run.
     LogFile {
         /// The pod.

@@ -203,7 +203,12 @@ impl Agent {
         }
         for (container, process) in told {
             if let Err(error) = process.signal(Signal::TERM) {
-                tracing::warn!("cannot stop container {container} of {key}: {error}");
+                tracing::warn!(
+                    POD = key.name,
+                    NAMESPACE = key.namespace,
+                    CONTAINER = container,
+                    "cannot stop container {container} of {key}: {error}"
+                );
             }
             let message = format!("Stopping container {container}");
             self.event(key, &container, Severity::Normal, "Killing", &message);
@@ -214,7 +219,12 @@ impl Agent {
                 .get(key)
                 .and_then(|e| e.container_path(&container));
             if let Some(path) = path {
-                tracing::info!("container {container} of {key} gets SIGKILL");
+                tracing::info!(
+                    POD = key.name,
+                    NAMESPACE = key.namespace,
+                    CONTAINER = container,
+                    "container {container} of {key} gets SIGKILL"
+                );
                 self.kill(&path);
             }
         }

@@ -1,43 +1,21 @@
-//! The daemon's program: reads its arguments and hands over to `allotd::daemon`.
+//! The daemon's program: reads its arguments and hands over to `allotd::daemon` or `allotd::runtime`.
 
-use std::path::PathBuf;
 use std::process::ExitCode;
 
 use allotd::config::{Config, DEFAULT_TEXT};
-use allotd::{daemon, runtime};
-use clap::{Parser, Subcommand};
-
-/// Node agent: admits pods, turns requests and limits into cgroup v2 values, keeps them true.
-#[derive(Debug, Parser)]
-#[command(version)]
-struct Args {
-    /// Configuration file (default: /etc/allotd/config.yaml, if it exists)
-    #[arg(long, value_name = "FILE")]
-    config: Option<PathBuf>,
-    /// Print every setting with its default and what it means
-    #[arg(long)]
-    print_config: bool,
-    /// Check the configuration and exit
-    #[arg(long)]
-    check_config: bool,
-    #[command(subcommand)]
-    command: Option<Command>,
-}
-
-#[derive(Debug, Subcommand)]
-enum Command {
-    /// Start the process of one container and watch it; allotd calls this itself.
-    #[command(hide = true)]
-    Shim {
-        /// The directory of the run.
-        dir: PathBuf,
-    },
-}
+use allotd::daemon::{self, Args, Command};
+use allotd::runtime::{errand, shim};
+use clap::Parser;
 
 fn main() -> ExitCode {
     let args = Args::parse();
-    if let Some(Command::Shim { dir }) = args.command {
-        return ExitCode::from(runtime::shim::main(&dir));
+    if let Some(command) = args.command {
+        return ExitCode::from(match command {
+            Command::Shim { dir } => shim::main(&dir),
+            Command::MountVolume { dir, bytes } => errand::mount_volume(&dir, bytes),
+            Command::UnmountVolume { dir } => errand::unmount_volume(&dir),
+            Command::Errand => errand::main(),
+        });
     }
     if args.print_config {
         print!("{DEFAULT_TEXT}");
@@ -53,7 +31,12 @@ fn main() -> ExitCode {
     if args.check_config {
         return ExitCode::SUCCESS;
     }
-    match daemon::run(&config) {
+    let done = if args.print_cpu_weight {
+        daemon::cpu_weight(&config).map(|weight| println!("{weight}"))
+    } else {
+        daemon::run(config, args.config, args.errands)
+    };
+    match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("allotd: {error:#}");

@@ -17,10 +17,12 @@ use crate::model::policy::{
 use crate::units::quantity::Format;
 use crate::units::{Micros, Quantity};
 
+mod change;
 mod duration;
 mod eviction;
 mod limited;
 
+pub use change::Change;
 pub use limited::{Limited, MatchScope};
 
 /// The commented defaults.

@@ -17,6 +17,7 @@
 pub mod attach;
 pub mod cri;
 mod dir;
+pub mod errand;
 pub mod identity;
 mod lock;
 pub mod logs;
@@ -29,6 +30,7 @@ pub mod shim;
 pub mod space;
 pub mod state;
 
+pub use errand::Errands;
 pub use identity::ProcessId;
 pub use name::{AttemptId, BadName, ContainerId};
 pub use process::{ContainerSpec, Runtime, RuntimeError};

@@ -5,14 +5,13 @@
 
 use std::io;
 use std::os::fd::OwnedFd;
-use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use rustix::fs::{FlockOperation, Mode, flock};
 
 use super::dir::{self, GROUP_READS};
+use super::errand::Errands;
 use super::record::{self, LogBounds, Mount, MountSpec, RecordError, SPEC, Spec};
 use super::space::{ProjectSpec, VolumeSpec};
 use super::state::{self, AttemptState};
@@ -33,8 +32,8 @@ pub struct Runtime {
     pub state: PathBuf,
     /// The directory of the containers' logs, absolute.
     pub logs: PathBuf,
-    /// The program that has the hidden subcommand `shim`; usually `/proc/self/exe`.
-    pub program: PathBuf,
+    /// Who starts shims and mounts volumes.
+    pub errands: Errands,
     /// The cgroup directory that shims live in, absolute and existing. `None`: the agent's own, whose
     /// end would be theirs under systemd.
     pub shim_cgroup: Option<PathBuf>,
@@ -313,25 +312,11 @@ impl Runtime {
     }
 
     fn run_shim(&self, id: &AttemptId) -> Result<(), RuntimeError> {
-        let output = Command::new(&self.program)
-            .arg0("allotd")
-            .arg("shim")
-            .arg(join(&self.state, &id.path()))
-            .env_clear()
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .stderr(Stdio::piped())
-            .output()
-            .map_err(RuntimeError::io("run", self.program.display()))?;
-        if output.status.success() {
-            return Ok(());
-        }
-        let said = String::from_utf8_lossy(&output.stderr);
-        let message = match said.trim() {
-            "" => output.status.to_string(),
-            said => said.chars().take(1024).collect(),
-        };
-        Err(RuntimeError::Shim {
+        let answer = self
+            .errands
+            .shim(&join(&self.state, &id.path()))
+            .map_err(RuntimeError::io("start the shim of", id))?;
+        answer.map_err(|message| RuntimeError::Shim {
             id: id.to_string(),
             message,
         })

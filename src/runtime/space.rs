@@ -5,9 +5,9 @@
 
 use std::fmt::Write;
 use std::os::fd::OwnedFd;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use rustix::fs::{AtFlags, Mode, fchmod, fstat, fstatfs, statat};
+use rustix::fs::{AtFlags, CWD, Mode, fchmod, fstat, fstatfs, openat, statat};
 use rustix::mount::{MountFlags, UnmountFlags, mount, unmount};
 
 use super::dir::{self, GROUP_READS, OWNER_ONLY};
@@ -88,11 +88,9 @@ impl Runtime {
                 }
                 if let Space::Volume(name) = space {
                     let volume = volumes.iter().find(|volume| volume.name == *name);
-                    furnish(
-                        &directory,
-                        volume.map_or(&Held::OnDisk, |volume| &volume.held),
-                    )
-                    .map_err(|error| RuntimeError::io("make volume", shown())(error))?;
+                    let held = volume.map_or(Held::OnDisk, |volume| volume.held);
+                    self.furnish(&directory, &join(base, &names), held)
+                        .map_err(|error| RuntimeError::io("make volume", shown())(error))?;
                 }
             }
         }
@@ -128,17 +126,77 @@ impl Runtime {
         let failed = |operation| move |error| RuntimeError::io(operation, shown())(error);
         for name in dir::names(&open).map_err(failed("list"))? {
             let names = [above.clone(), vec![name]].concat();
-            let shown = || join(&self.state, &names).display().to_string();
-            // A pod whose start was interrupted again and again may have one mount over another.
-            while let Some(volume) = self.open(&names)?
-                && is_memory(&volume).map_err(|e| RuntimeError::io("look at", shown())(e))?
-            {
-                unmount(by_number(&volume), UnmountFlags::DETACH)
-                    .map_err(|e| RuntimeError::io("detach", shown())(e.into()))?;
+            let path = join(&self.state, &names);
+            let failed = |operation| RuntimeError::io(operation, path.display());
+            let Some(volume) = self.open(&names)? else {
+                continue;
+            };
+            if is_memory(&volume).map_err(failed("look at"))? {
+                // Open, it would be in use.
+                drop(volume);
+                self.errands
+                    .unmount_volume(&path)
+                    .and_then(|answer| answer.map_err(std::io::Error::other))
+                    .map_err(failed("detach"))?;
             }
         }
         Ok(())
     }
+
+    /// Makes a new directory the volume that it is to be; one that is so already stays as it is.
+    fn furnish(&self, directory: &OwnedFd, path: &Path, held: Held) -> std::io::Result<()> {
+        let Held::InMemory(bytes) = held else {
+            return Ok(fchmod(directory, EVERYBODY)?);
+        };
+        if is_memory(directory)? {
+            return Ok(());
+        }
+        let answer = self.errands.mount_volume(path, bytes)?;
+        answer.map_err(std::io::Error::other)?;
+        // Whoever mounted it did so among the host's mounts; without seeing it too, nothing of it would be
+        // counted here or taken away again.
+        match dir::open(path, &[])? {
+            Some(seen) if is_memory(&seen)? => Ok(()),
+            _ => Err(std::io::Error::other(
+                "it is mounted, and not seen by allotd",
+            )),
+        }
+    }
+}
+
+/// Mounts a file system in memory on a directory, of so many bytes at the most; one that is there already
+/// stays.
+pub(super) fn mount_memory(path: &Path, bytes: Option<u64>) -> std::io::Result<()> {
+    let directory = open_volume(path)?;
+    if is_memory(&directory)? {
+        return Ok(());
+    }
+    let mut options = "mode=0777".to_owned();
+    if let Some(bytes) = bytes {
+        // A size of 0 would read as none. Writing to memory does not fail.
+        let _ = write!(options, ",size={}", bytes.max(1));
+    }
+    let options = std::ffi::CString::new(options)?;
+    let flags = MountFlags::NOSUID | MountFlags::NODEV;
+    let place = by_number(&directory);
+    Ok(mount("tmpfs", place, "tmpfs", flags, options.as_c_str())?)
+}
+
+/// Detaches all file systems in memory from a directory: a pod whose start was interrupted again and again
+/// may have one mount over another.
+pub(super) fn unmount_memory(path: &Path) -> std::io::Result<()> {
+    loop {
+        let directory = open_volume(path)?;
+        if !is_memory(&directory)? {
+            return Ok(());
+        }
+        unmount(by_number(&directory), UnmountFlags::DETACH)?;
+    }
+}
+
+/// Opens a volume's directory, which is no symlink.
+fn open_volume(path: &Path) -> std::io::Result<OwnedFd> {
+    Ok(openat(CWD, path, dir::DIRECTORY, Mode::empty())?)
 }
 
 /// The names of a part's directories below the state directory and below that of the logs.
@@ -170,26 +228,6 @@ fn give(directory: &OwnedFd, own: &ProjectSpec) -> std::io::Result<()> {
         }
         done => done,
     }
-}
-
-/// Makes a new directory the volume that it is to be; one that is so already stays as it is.
-fn furnish(directory: &OwnedFd, held: &Held) -> std::io::Result<()> {
-    let Held::InMemory(size) = held else {
-        return Ok(fchmod(directory, EVERYBODY)?);
-    };
-    if is_memory(directory)? {
-        return Ok(());
-    }
-    let mut options = "mode=0777".to_owned();
-    if let Some(bytes) = size {
-        // A size of 0 would read as none.
-        // Writing to memory does not fail.
-        let _ = write!(options, ",size={}", (*bytes).max(1));
-    }
-    let options = std::ffi::CString::new(options)?;
-    let flags = MountFlags::NOSUID | MountFlags::NODEV;
-    let place = by_number(directory);
-    Ok(mount("tmpfs", place, "tmpfs", flags, options.as_c_str())?)
 }
 
 /// Whether a file system in memory is mounted on this very directory: the one above may be in memory too.

@@ -16,7 +16,7 @@ pub(super) async fn healthz(
     uri: Uri,
     Query(query): Query<HealthQuery>,
 ) -> Answer<String> {
-    shared.handle.ask(Request::Status).await?;
+    shared.handle.ask(Request::Alive).await?;
     let check = uri.path().trim_matches('/');
     Ok(match query.verbose {
         Some(_) => format!("[+]owner ok\n{check} check passed\n"),
@@ -41,6 +41,7 @@ pub(super) async fn version() -> Json<Value> {
 }
 
 /// The configuration in force.
-pub(super) async fn configz(State(shared): State<Shared>) -> Json<Value> {
-    Json(json!({"allotdconfig": &*shared.config}))
+pub(super) async fn configz(State(shared): State<Shared>) -> Answer<Json<Value>> {
+    let config = shared.handle.ask(Request::Config).await?;
+    Ok(Json(json!({"allotdconfig": config})))
 }

@@ -40,7 +40,6 @@ use tokio::net::UnixListener;
 use tokio::sync::Semaphore;
 
 use crate::agent::Handle;
-use crate::config::Config;
 
 pub use listen::Bounds;
 pub use peer::Access;
@@ -49,7 +48,6 @@ pub use peer::Access;
 #[derive(Clone, Debug)]
 pub struct Shared {
     handle: Handle,
-    config: Arc<Config>,
     /// Places for clients that follow something for long: watches and logs.
     followers: Arc<Semaphore>,
 }
@@ -61,7 +59,6 @@ pub struct Shared {
 pub async fn serve(
     listener: UnixListener,
     handle: Handle,
-    config: Arc<Config>,
     access: Access,
     bounds: Bounds,
     stop: impl Future<Output = ()>,
@@ -69,7 +66,6 @@ pub async fn serve(
     let cache = Arc::clone(handle.cache());
     let shared = Shared {
         handle,
-        config,
         followers: Arc::new(Semaphore::new(bounds.followers)),
     };
     let stop = async {

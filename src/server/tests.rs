@@ -12,7 +12,6 @@ use tower::ServiceExt;
 use super::peer::Peer;
 use super::{Access, Bounds, Shared, router};
 use crate::agent::Handle;
-use crate::config::Config;
 
 const POD: &str = "/api/v1/namespaces/default/pods/web";
 
@@ -21,7 +20,6 @@ const POD: &str = "/api/v1/namespaces/default/pods/web";
 fn answer(access: Access, peer: Peer, method: &str, path: &str) -> (StatusCode, String) {
     let shared = Shared {
         handle: Handle::new(channel().0),
-        config: Arc::new(Config::default()),
         followers: Arc::new(Semaphore::new(1)),
     };
     let request = Request::builder()

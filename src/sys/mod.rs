@@ -6,6 +6,7 @@
 pub mod clone;
 pub mod exec;
 pub mod ioprio;
+pub mod passed;
 pub mod process;
 pub mod project;
 pub mod quota;

@@ -4,7 +4,6 @@ use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::process::Command;
-use std::sync::Arc;
 use std::sync::mpsc::channel;
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -16,7 +15,7 @@ use allotd::model::ResourceList;
 use allotd::observation::node::NodeFacts;
 use allotd::observation::watch::Watch;
 use allotd::report::node::SystemInfo;
-use allotd::runtime::Runtime;
+use allotd::runtime::{Errands, Runtime};
 use allotd::server::{self, Access, Bounds};
 use allotd::store::Store;
 use allotd::units::{Bytes, PageSize, Quantity};
@@ -141,7 +140,7 @@ impl Server {
             runtime: Runtime {
                 state: path("state"),
                 logs: path("logs"),
-                program: "/bin/false".into(),
+                errands: Errands::Own("/bin/false".into()),
                 shim_cgroup: None,
             },
             watch: Watch::start(&path("cgroup"), |_| true).unwrap(),
@@ -161,8 +160,7 @@ impl Server {
                 .block_on(async {
                     let listener = tokio::net::UnixListener::bind(&listening).unwrap();
                     let stopped = async { drop(stopped.await) };
-                    let config = Arc::new(config);
-                    server::serve(listener, asked, config, access, bounds, stopped).await
+                    server::serve(listener, asked, access, bounds, stopped).await
                 })
                 .unwrap();
             tokio.shutdown_timeout(PATIENCE);

@@ -10,7 +10,7 @@ use allotd::model::PodUid;
 use allotd::observation::storage::usage;
 use allotd::runtime::record::LogBounds;
 use allotd::runtime::{
-    AttemptId, AttemptState, ContainerId, ContainerSpec, Exit, ExitReason, Runtime,
+    AttemptId, AttemptState, ContainerId, ContainerSpec, Errands, Exit, ExitReason, Runtime,
 };
 use nix::mount::{MsFlags, mount, umount};
 
@@ -44,7 +44,7 @@ impl Node {
         let runtime = Runtime {
             state: "/tmp/state".into(),
             logs: "/tmp/logs".into(),
-            program: "/bin/allotd".into(),
+            errands: Errands::Own("/bin/allotd".into()),
             shim_cgroup: Some(Path::new(TOP).join("shims")),
         };
         let app = pod.child("app")?;

@@ -19,7 +19,7 @@ fn runs(node: &Node) -> usize {
 
 /// The shim as an agent would start it.
 fn shim(node: &Node) -> Command {
-    let mut shim = Command::new(&node.runtime.program);
+    let mut shim = Command::new(env!("CARGO_BIN_EXE_allotd"));
     shim.arg0("allotd")
         .arg("shim")
         .arg(node.attempt_dir())

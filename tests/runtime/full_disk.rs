@@ -59,7 +59,12 @@ fn run_on_small_disk(script: &str) -> Option<(Exit, String)> {
         "$3" shim "$1/attempt"
         until [ -e "$1/attempt/exit.json" ]; do sleep .02; done
         cp "$1/attempt/exit.json" "$1/log" "$4""#;
-    let arguments = [disk.as_path(), &spec_file, &node.runtime.program, &out];
+    let arguments = [
+        disk.as_path(),
+        &spec_file,
+        Path::new(env!("CARGO_BIN_EXE_allotd")),
+        &out,
+    ];
     let output = Command::new("timeout")
         .arg("60")
         .args(way)

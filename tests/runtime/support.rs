@@ -8,7 +8,7 @@ use allotd::runtime::cri::Stream;
 use allotd::runtime::logs::Log;
 use allotd::runtime::record::LogBounds;
 use allotd::runtime::{
-    AttemptId, AttemptState, ContainerId, ContainerSpec, Exit, ProcessId, Running, Runtime,
+    AttemptId, AttemptState, ContainerId, ContainerSpec, Errands, Exit, ProcessId, Running, Runtime,
 };
 use tempfile::TempDir;
 
@@ -27,7 +27,7 @@ impl Node {
         let runtime = Runtime {
             state: temp.path().join("state"),
             logs: temp.path().join("logs"),
-            program: env!("CARGO_BIN_EXE_allotd").into(),
+            errands: Errands::Own(env!("CARGO_BIN_EXE_allotd").into()),
             shim_cgroup: None,
         };
         Self { temp, runtime }

@@ -79,6 +79,11 @@ impl Evictor {
         }
     }
 
+    /// Decides by other settings from now on, and by what is seen from now on.
+    pub(super) fn set(&mut self, settings: Eviction) {
+        self.decider = Decider::new(settings);
+    }
+
     /// The conditions of the node.
     pub(super) fn conditions(&self) -> &[Condition] {
         &self.conditions
@@ -168,7 +173,11 @@ impl Agent {
         let entry = self.pods.get(key).filter(|entry| entry.uid() == uid);
         let is_gone = entry.is_none_or(|entry| !entry.is_active() && !entry.placed);
         if is_gone {
-            tracing::info!("evicted pod {key} is gone");
+            tracing::info!(
+                POD = key.name,
+                NAMESPACE = key.namespace,
+                "evicted pod {key} is gone"
+            );
             self.evictor.decider.gone(now);
         }
         if is_gone || !self.evictor.decider.is_waiting(now) {
@@ -336,7 +345,11 @@ impl Agent {
             entry.record.ended_grace = entry.record.ended_grace.map(|grace| grace.min(1));
             entry.dirty = true;
         }
-        tracing::info!("a hard threshold is met while evicted pod {key} is ending: it is hurried");
+        tracing::info!(
+            POD = key.name,
+            NAMESPACE = key.namespace,
+            "a hard threshold is met while evicted pod {key} is ending: it is hurried"
+        );
         self.drive(&key);
     }
 

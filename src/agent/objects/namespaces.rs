@@ -229,7 +229,12 @@ impl Agent {
 
     fn end_pod(&mut self, key: &PodKey) {
         if let Err(refusal) = self.delete_pod(key, None, None, false) {
-            tracing::warn!("pod {key} of a namespace that ends: {}", refusal.message);
+            tracing::warn!(
+                POD = key.name,
+                NAMESPACE = key.namespace,
+                "pod {key} of a namespace that ends: {}",
+                refusal.message
+            );
         }
     }
 }

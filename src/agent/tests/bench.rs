@@ -26,7 +26,7 @@ use crate::observation::node::NodeFacts;
 use crate::observation::watch::Watch;
 use crate::report::node::SystemInfo;
 use crate::runtime::record::Started;
-use crate::runtime::{ProcessId, Runtime};
+use crate::runtime::{Errands, ProcessId, Runtime};
 use crate::store::Store;
 use crate::units::{Bytes, PageSize, Quantity};
 
@@ -147,7 +147,7 @@ impl Bench {
             runtime: Runtime {
                 state: path("state"),
                 logs: path("logs"),
-                program: path("shim"),
+                errands: Errands::Own(path("shim")),
                 shim_cgroup: None,
             },
             watch: Watch::start(&path("cgroup"), |_| true).unwrap(),

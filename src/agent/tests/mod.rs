@@ -11,6 +11,7 @@ mod eviction;
 mod kernel;
 mod namespaces;
 mod random;
+mod reload;
 mod resize;
 mod resize_rules;
 mod shim;

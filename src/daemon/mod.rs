@@ -1,33 +1,45 @@
 //! The daemon: opens what the agent needs, serves until told to stop, and leaves the pods running.
+//!
+//! It speaks with the service manager: takes its socket, tells it when it is ready, reads the configuration
+//! again, and proves that it is alive. It decides nothing about pods.
 
-use std::io::{self, IsTerminal};
-use std::os::unix::fs::{DirBuilderExt, FileTypeExt, PermissionsExt};
-use std::path::Path;
-use std::sync::{Arc, mpsc};
+mod args;
+mod listen;
+mod logs;
+mod reload;
+mod watchdog;
+
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+use std::sync::mpsc;
 
 use anyhow::{Context, bail};
-use tokio::net::UnixListener;
+use sd_notify::NotifyState;
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::agent::{self, Handle, Input, News, Parts};
-use crate::cgroup::Cgroupfs;
+use crate::cgroup::{CgroupPath, Cgroupfs, InterfaceFile};
 use crate::config::Config;
+use crate::model::ResourceList;
 use crate::observation::kmsg;
 use crate::observation::node as facts;
 use crate::observation::pressure::{Places, Pressure};
 use crate::observation::watch::Watch;
 use crate::report::node::SystemInfo;
-use crate::runtime::Runtime;
+use crate::runtime::{Errands, Runtime};
 use crate::server::{self, Access, Bounds};
 use crate::store;
-use crate::translation;
+use crate::translation::{self, Totals};
 
-/// Runs the daemon until SIGTERM or SIGINT.
+pub use args::{Args, Command};
+
+/// Runs the daemon until SIGTERM or SIGINT. `path` is where the configuration was read from, `errands` the
+/// socket through which containers are started, if not by the daemon itself.
 ///
 /// # Errors
 /// What keeps it from starting, or a failure of the socket.
-pub fn run(config: &Config) -> anyhow::Result<()> {
-    start_logs(&config.log_level)?;
+pub fn run(config: Config, path: Option<PathBuf>, errands: Option<PathBuf>) -> anyhow::Result<()> {
+    let level = logs::start(&config.log_level)?;
     make_dir(&config.state_dir, 0o700)?;
     make_dir(&config.pod_logs_dir, 0o755)?;
     let tokio = tokio::runtime::Builder::new_multi_thread()
@@ -38,36 +50,77 @@ pub fn run(config: &Config) -> anyhow::Result<()> {
         .context("cannot start the async runtime")?;
     let (send, receive) = mpsc::channel();
     let handle = Handle::new(send);
-    let parts = parts(config, handle.clone(), tokio.handle().clone())?;
+    let errands = errands.map_or_else(|| Errands::Own("/proc/self/exe".into()), Errands::Socket);
+    let parts = parts(&config, errands, handle.clone(), tokio.handle().clone())?;
     let access = Access {
         admin_gid: group_id(&config.admin_group)?,
     };
-    let listener = {
+    // Before it is told that we are ready: whoever is told may send a signal.
+    let (stop, again) = {
         let _in_runtime = tokio.enter();
-        listen(config)?
+        (stop_signal(), reload::signals())
+    };
+    let listening = {
+        let _in_runtime = tokio.enter();
+        listen::listen(&config)?
     };
     let owner = agent::start(parts, receive).context("cannot start")?;
-    let pressure = watch_pressure(config, handle.clone())?;
-    let _ = sd_notify::notify(&[sd_notify::NotifyState::Ready]);
-    tracing::info!("serving on {}", config.socket.display());
+    let pressure = watch_pressure(&config, handle.clone())?;
+    tokio.spawn(watchdog::run(handle.clone()));
+    let socket = config.socket.clone();
+    let reload = reload::Reload::new(config, path, handle.clone(), level, pressure);
+    let reloads = tokio.spawn(reload.run(again));
+    tell(&[NotifyState::Ready]);
+    tracing::info!("serving on {}", socket.display());
     let stopped = tokio.block_on(server::serve(
-        listener,
+        listening.listener,
         handle.clone(),
-        Arc::new(config.clone()),
         access,
         Bounds::default(),
-        stop_signal(),
+        stop,
     ));
-    let _ = sd_notify::notify(&[sd_notify::NotifyState::Stopping]);
+    tell(&[NotifyState::Stopping]);
     tracing::info!("stopping; pods go on");
-    drop(pressure);
+    reloads.abort();
     handle.tell(Input::Stop);
     let _ = owner.join();
-    let _ = std::fs::remove_file(&config.socket);
+    if !listening.is_passed {
+        let _ = std::fs::remove_file(&socket);
+    }
     stopped.context("the socket failed")
 }
 
-fn parts(config: &Config, handle: Handle, tokio: tokio::runtime::Handle) -> anyhow::Result<Parts> {
+/// The weight that all pods together should have, for whoever owns the cgroup that is to get it.
+///
+/// # Errors
+/// The machine cannot be measured, or the reservations do not fit it.
+pub fn cpu_weight(config: &Config) -> anyhow::Result<u64> {
+    make_dir(&config.state_dir, 0o700)?;
+    let facts = facts::read(&config.state_dir).context("cannot read what the machine has")?;
+    let node = agent::build_node(config, &facts, &ResourceList::default())
+        .map_err(|problems| anyhow::anyhow!(problems.join("; ")))?;
+    let levels = translation::levels(&Totals::default(), &node, &config.policy());
+    levels
+        .tree
+        .get(&CgroupPath::top())
+        .and_then(|top| top.get(InterfaceFile::CpuWeight))
+        .and_then(|weight| weight.value().parse().ok())
+        .context("there is no weight for all pods")
+}
+
+/// Tells the service manager, if there is one.
+fn tell(states: &[NotifyState<'_>]) {
+    if let Err(error) = sd_notify::notify(states) {
+        tracing::warn!("cannot tell the service manager: {error}");
+    }
+}
+
+fn parts(
+    config: &Config,
+    errands: Errands,
+    handle: Handle,
+    tokio: tokio::runtime::Handle,
+) -> anyhow::Result<Parts> {
     let kernel = Cgroupfs::open(&config.cgroup_root, translation::ours)
         .with_context(|| format!("cannot use {}", config.cgroup_root.display()))?;
     let store_path = config.state_dir.join("store.redb");
@@ -97,7 +150,7 @@ fn parts(config: &Config, handle: Handle, tokio: tokio::runtime::Handle) -> anyh
         runtime: Runtime {
             state: config.state_dir.clone(),
             logs: config.pod_logs_dir.clone(),
-            program: "/proc/self/exe".into(),
+            errands,
             shim_cgroup: None,
         },
         watch,
@@ -121,67 +174,12 @@ fn watch_pressure(config: &Config, handle: Handle) -> anyhow::Result<Pressure> {
     .context("cannot watch what the node has left")
 }
 
-/// Logs go to the journal where systemd connected it, else to the terminal.
-fn start_logs(level: &str) -> anyhow::Result<()> {
-    use tracing_subscriber::layer::SubscriberExt;
-    use tracing_subscriber::util::SubscriberInitExt;
-    let filter = tracing_subscriber::EnvFilter::try_new(level).with_context(|| {
-        format!("logLevel is {level:?}: error, warn, info, debug or trace is right")
-    })?;
-    let registry = tracing_subscriber::registry().with(filter);
-    let journal = std::env::var_os("JOURNAL_STREAM")
-        .and_then(|_| tracing_journald::layer().ok())
-        .map(|layer| layer.with_field_prefix(None));
-    match journal {
-        Some(journal) => registry.with(journal).try_init(),
-        None => registry
-            .with(
-                tracing_subscriber::fmt::layer()
-                    .with_writer(io::stderr)
-                    .with_ansi(io::stderr().is_terminal()),
-            )
-            .try_init(),
-    }
-    .context("cannot start logging")
-}
-
 fn make_dir(path: &Path, mode: u32) -> anyhow::Result<()> {
     std::fs::DirBuilder::new()
         .recursive(true)
         .mode(mode)
         .create(path)
         .with_context(|| format!("cannot make {}", path.display()))
-}
-
-/// The socket: the one systemd passed, or a new one that only root and the group can open.
-fn listen(config: &Config) -> anyhow::Result<UnixListener> {
-    let path = &config.socket;
-    if let Some(dir) = path.parent() {
-        make_dir(dir, 0o755)?;
-    }
-    match std::fs::symlink_metadata(path) {
-        Ok(metadata) if metadata.file_type().is_socket() => {
-            if std::os::unix::net::UnixStream::connect(path).is_ok() {
-                bail!("another allotd serves on {}", path.display());
-            }
-            std::fs::remove_file(path)
-                .with_context(|| format!("cannot replace {}", path.display()))?;
-        }
-        Ok(_) => bail!("{} exists and is no socket", path.display()),
-        Err(_) => {}
-    }
-    // Nobody else may open it before its group and mode are set.
-    let before = nix::sys::stat::umask(nix::sys::stat::Mode::from_bits_truncate(0o177));
-    let bound = UnixListener::bind(path);
-    nix::sys::stat::umask(before);
-    let listener = bound.with_context(|| format!("cannot listen on {}", path.display()))?;
-    if let Some(gid) = group_id(&config.socket_group)? {
-        std::os::unix::fs::chown(path, None, Some(gid))
-            .with_context(|| format!("cannot give {} to its group", path.display()))?;
-        std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o660))
-            .with_context(|| format!("cannot set the mode of {}", path.display()))?;
-    }
-    Ok(listener)
 }
 
 /// A group by number, or by name from `/etc/group`; the static build must not ask NSS.
@@ -203,18 +201,25 @@ fn group_id(group: &str) -> anyhow::Result<Option<u32>> {
     }
 }
 
-async fn stop_signal() {
-    let wait = |kind| async move {
-        match signal(kind) {
-            Ok(mut signals) => {
-                signals.recv().await;
+/// Completes on SIGTERM or SIGINT, which are caught from now on.
+fn stop_signal() -> impl Future<Output = ()> + use<> {
+    let wait = |kind| {
+        let signals = signal(kind);
+        async move {
+            match signals {
+                Ok(mut signals) => {
+                    signals.recv().await;
+                }
+                Err(_) => std::future::pending().await,
             }
-            Err(_) => std::future::pending().await,
         }
     };
-    tokio::select! {
-        () = wait(SignalKind::terminate()) => {}
-        () = wait(SignalKind::interrupt()) => {}
+    let (terminate, interrupt) = (wait(SignalKind::terminate()), wait(SignalKind::interrupt()));
+    async {
+        tokio::select! {
+            () = terminate => {}
+            () = interrupt => {}
+        }
     }
 }
 

@@ -1,0 +1,60 @@
+//! The words that `allotd` is started with. Decides nothing else.
+
+use std::path::PathBuf;
+
+use clap::{Parser, Subcommand};
+
+/// Node agent: admits pods, turns requests and limits into cgroup v2 values, keeps them true
+///
+/// SIGTERM ends it, and pods go on. SIGHUP reads the configuration again.
+#[derive(Debug, Parser)]
+#[command(name = "allotd", version)]
+pub struct Args {
+    /// Configuration file (default: /etc/allotd/config.yaml, if it exists)
+    #[arg(long, value_name = "FILE")]
+    pub config: Option<PathBuf>,
+    /// Print every setting with its default and what it means
+    #[arg(long)]
+    pub print_config: bool,
+    /// Check the configuration and exit
+    #[arg(long)]
+    pub check_config: bool,
+    /// Print the CPU weight that all pods together should have on this machine
+    #[arg(long)]
+    pub print_cpu_weight: bool,
+    /// Start containers and mount volumes through this socket, where `allotd errand` answers, in place of
+    /// doing so itself: so a service manager can confine allotd and leave containers alone
+    #[arg(long, value_name = "SOCKET")]
+    pub errands: Option<PathBuf>,
+    /// What to do in place of serving.
+    #[command(subcommand)]
+    pub command: Option<Command>,
+}
+
+/// What allotd calls itself for.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Start the process of one container and watch it.
+    #[command(hide = true)]
+    Shim {
+        /// The directory of the run.
+        dir: PathBuf,
+    },
+    /// Mount a volume in memory.
+    #[command(hide = true)]
+    MountVolume {
+        /// The volume's directory.
+        dir: PathBuf,
+        /// What it may hold (bytes).
+        bytes: Option<u64>,
+    },
+    /// Unmount a volume in memory.
+    #[command(hide = true)]
+    UnmountVolume {
+        /// The volume's directory.
+        dir: PathBuf,
+    },
+    /// Read one of the above from standard input, do it, and answer on standard output.
+    #[command(hide = true)]
+    Errand,
+}

@@ -1,0 +1,221 @@
+//! Errands: what must be done among the host's own mounts and without the limits that a service manager
+//! puts on the agent, because containers would inherit them: starting a shim, mounting a volume.
+//!
+//! An errand is a few words, and carried out by this program called with them. The agent calls it
+//! itself, or asks for it through a socket behind which the service manager starts one `allotd errand`
+//! for each connection. Decides which words are errands; must never keep state or run anything else.
+//!
+//! ```text
+//! asked:    shim NUL DIRECTORY, or mount-volume NUL DIRECTORY NUL BYTES, or unmount-volume NUL DIRECTORY
+//! answered: `0` for done, or `1` and why not
+//! ```
+
+use std::ffi::{OsStr, OsString};
+use std::io::{self, Read, Write};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::net::UnixStream;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use super::space;
+
+/// The words that are errands.
+const ERRANDS: [&str; 3] = ["shim", "mount-volume", "unmount-volume"];
+/// Longer ones are refused (bytes): two paths fit.
+const LONGEST: u64 = 16 << 10;
+/// How long an answer may take. A shim answers within 10 s; the service manager may be busy.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// What is said of a failure is cut here (characters).
+const SAID: usize = 1024;
+
+/// Who does errands.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Errands {
+    /// The agent, with this program; usually `/proc/self/exe`.
+    Own(PathBuf),
+    /// Whoever answers on this socket.
+    Socket(PathBuf),
+}
+
+/// How an errand went: done, or why not.
+type Answer = Result<(), String>;
+
+impl Errands {
+    /// Starts the shim of the run in `dir`.
+    ///
+    /// # Errors
+    /// Outside, nobody could be asked; inside, what the shim said.
+    pub(super) fn shim(&self, dir: &Path) -> io::Result<Answer> {
+        let words = ["shim".as_ref(), dir.as_os_str()];
+        match self {
+            Self::Own(program) => call(program, &words),
+            Self::Socket(socket) => ask(socket, &words),
+        }
+    }
+
+    /// Mounts a file system in memory on a directory, of so many bytes at the most.
+    ///
+    /// # Errors
+    /// As [`Self::shim`].
+    pub(super) fn mount_volume(&self, dir: &Path, bytes: Option<u64>) -> io::Result<Answer> {
+        let Self::Socket(socket) = self else {
+            return Ok(space::mount_memory(dir, bytes).map_err(|error| error.to_string()));
+        };
+        let bytes = bytes.map(|bytes| bytes.to_string());
+        let words = [Some("mount-volume".as_ref()), Some(dir.as_os_str())];
+        let words = words
+            .into_iter()
+            .chain([bytes.as_ref().map(OsStr::new)])
+            .flatten();
+        ask(socket, &words.collect::<Vec<_>>())
+    }
+
+    /// Detaches whatever file system in memory is mounted on a directory.
+    ///
+    /// # Errors
+    /// As [`Self::shim`].
+    pub(super) fn unmount_volume(&self, dir: &Path) -> io::Result<Answer> {
+        match self {
+            Self::Own(_) => Ok(space::unmount_memory(dir).map_err(|error| error.to_string())),
+            Self::Socket(socket) => ask(socket, &["unmount-volume".as_ref(), dir.as_os_str()]),
+        }
+    }
+}
+
+/// Does an errand by calling a program.
+fn call(program: &Path, words: &[&OsStr]) -> io::Result<Answer> {
+    let output = Command::new(program)
+        .arg0("allotd")
+        .args(words)
+        .env_clear()
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .output()?;
+    if output.status.success() {
+        return Ok(Ok(()));
+    }
+    let said = String::from_utf8_lossy(&output.stderr);
+    Ok(Err(match said.trim() {
+        "" => output.status.to_string(),
+        said => said.chars().take(SAID).collect(),
+    }))
+}
+
+/// Lets an errand be done by who answers on a socket.
+fn ask(socket: &Path, words: &[&OsStr]) -> io::Result<Answer> {
+    let words: Vec<&[u8]> = words.iter().map(|word| word.as_bytes()).collect();
+    let mut stream = UnixStream::connect(socket)?;
+    stream.set_read_timeout(Some(PATIENCE))?;
+    stream.set_write_timeout(Some(PATIENCE))?;
+    stream.write_all(&words.join(&0))?;
+    stream.shutdown(std::net::Shutdown::Write)?;
+    let mut answer = Vec::new();
+    stream.take(LONGEST).read_to_end(&mut answer)?;
+    match answer.split_first() {
+        Some((b'0', _)) => Ok(Ok(())),
+        Some((b'1', why)) => Ok(Err(String::from_utf8_lossy(why).into_owned())),
+        _ => Err(io::Error::new(
+            io::ErrorKind::UnexpectedEof,
+            "the errand ended without an answer",
+        )),
+    }
+}
+
+/// `allotd errand`: does what standard input says and answers on standard output, where it knows how to.
+/// The exit code is 0 once an answer is given.
+pub fn main() -> u8 {
+    let mut asked = Vec::new();
+    let read = io::stdin().take(LONGEST + 1).read_to_end(&mut asked);
+    let answer = read.and_then(|length| {
+        if u64::try_from(length).is_ok_and(|length| length > LONGEST) {
+            return Ok(Err(format!("an errand is longer than {LONGEST} bytes")));
+        }
+        carry_out(&asked)
+    });
+    let text = match answer.unwrap_or_else(|error| Err(error.to_string())) {
+        Ok(()) => "0".to_owned(),
+        Err(why) => format!("1{why}"),
+    };
+    u8::from(io::stdout().write_all(text.as_bytes()).is_err())
+}
+
+fn carry_out(asked: &[u8]) -> io::Result<Answer> {
+    let words: Vec<OsString> = asked
+        .split(|&byte| byte == 0)
+        .map(|word| OsString::from_vec(word.to_vec()))
+        .collect();
+    let known = |word: &OsString| ERRANDS.iter().any(|errand| word == errand);
+    if !words.first().is_some_and(known) {
+        return Ok(Err(format!("errands are {}", ERRANDS.join(", "))));
+    }
+    let words: Vec<&OsStr> = words.iter().map(OsString::as_os_str).collect();
+    call(Path::new("/proc/self/exe"), &words)
+}
+
+/// `allotd mount-volume`; returns the exit code.
+pub fn mount_volume(dir: &Path, bytes: Option<u64>) -> u8 {
+    told(space::mount_memory(dir, bytes))
+}
+
+/// `allotd unmount-volume`; returns the exit code.
+pub fn unmount_volume(dir: &Path) -> u8 {
+    told(space::unmount_memory(dir))
+}
+
+fn told(result: io::Result<()>) -> u8 {
+    match result {
+        Ok(()) => 0,
+        Err(error) => {
+            let _ = writeln!(io::stderr(), "{error}");
+            1
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::net::UnixListener;
+
+    use super::*;
+
+    /// What is asked, and what becomes of this answer.
+    fn exchange(answer: &'static [u8]) -> (Vec<u8>, io::Result<Answer>) {
+        let temp = tempfile::tempdir().unwrap();
+        let path = temp.path().join("socket");
+        let listener = UnixListener::bind(&path).unwrap();
+        let served = std::thread::spawn(move || {
+            let (mut stream, _) = listener.accept().unwrap();
+            let mut asked = Vec::new();
+            stream.read_to_end(&mut asked).unwrap();
+            stream.write_all(answer).unwrap();
+            asked
+        });
+        let answer = Errands::Socket(path).mount_volume(Path::new("/a b"), Some(7));
+        (served.join().unwrap(), answer)
+    }
+
+    #[test]
+    fn an_errand_is_asked_in_words_and_its_answer_is_told() {
+        let (asked, answer) = exchange(b"0");
+        assert_eq!(asked, b"mount-volume\0/a b\x007");
+        assert_eq!(answer.unwrap(), Ok(()));
+        assert_eq!(exchange(b"1no room").1.unwrap(), Err("no room".to_owned()));
+        assert!(exchange(b"").1.is_err(), "no answer is not done");
+    }
+
+    #[test]
+    fn nothing_but_errands_is_carried_out() {
+        for words in [&b""[..], b"errand", b"--version", b"shims\0/", b"\0shim"] {
+            assert!(carry_out(words).unwrap().is_err(), "{words:?}");
+        }
+    }
+
+    #[test]
+    fn where_nobody_answers_nothing_is_done() {
+        let nobody = Errands::Socket("/nowhere/socket".into());
+        assert!(nobody.shim(Path::new("/")).is_err());
+    }
+}

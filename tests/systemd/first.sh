@@ -1,0 +1,149 @@
+# The first boot: from a machine without allotd to one that is about to boot again.
+older=$(ls /payload/*.deb | grep -v next)
+newer=$(ls /payload/*.deb | grep next)
+
+# --- installing ---------------------------------------------------------------------------------------------
+check "the package installs" dpkg -i "$older"
+check "all of it runs" all_active
+if ! all_active; then
+    dump
+    exit 1
+fi
+check "it starts at boot" systemctl is-enabled allotd.service allot-pods.service allotd.socket allot-errand.socket
+check "the socket is root's and the group's" says '^660 root allot$' stat -c '%a %U %G' /run/allotd/allotd.sock
+check "errands are root's alone" says '^600 root root$' stat -c '%a %U %G' /run/allotd/errand.sock
+check "controllers are there, huge pages too" says 'cpu.*memory.*hugetlb.*pids' cat "$pods/cgroup.controllers"
+check "status" allot status
+check "exposure is below 4.0" systemd-analyze security --threshold=39 allotd.service
+systemd-analyze security allotd.service | tail -n 1
+
+# --- pods ---------------------------------------------------------------------------------------------------
+own "$kept/own"
+check "pods are admitted" allot apply -f /payload/web.yaml
+for pod in web batch idle; do check "$pod runs" within 60 phase "$pod" Running; done
+web=$(cgroup_of web)
+check "cpu.max of web" holds "$web/cpu.max" "10000 100000"
+check "memory.max of web" holds "$web/app/memory.max" 50331648
+check "hugetlb of web" holds "$web/app/hugetlb.2MB.max" 0
+volume=$(ls -d /var/lib/allotd/pods/*/.volumes/cache)
+check "the volume in memory is mounted among the host's" within 10 holds "$volume/file" kept
+check "its size" says ' 8192 ' df -k "$volume"
+check "a volume is seen at its mountPath by the container alone" not test -e /mnt/other
+check "no drift" no_drift
+sleep 1
+remember
+
+# --- systemd's own files --------------------------------------------------------------------------------------
+weight=$(allotd --print-cpu-weight)
+check "systemd gives the slice the weight that the configuration asks for" holds /sys/fs/cgroup/allot.slice/cpu.weight "$weight"
+check "and knows of it" says "^$weight\$" value_of allot.slice CPUWeight
+own "$kept/own-after"
+check "systemd's own files are as systemd wrote them" diff "$kept/own" "$kept/own-after"
+echo 900M >"$top/memory.high"
+check "what is foreign in systemd's files is no drift" no_drift
+for _ in 1 2 3 4 5 6 7 8 9 10; do systemctl daemon-reload; done
+check "no drift after daemon-reload" no_drift
+same "ten times daemon-reload"
+
+# --- restarts ---------------------------------------------------------------------------------------------------
+check "restart" systemctl restart allotd.service
+check "allotd did not touch systemd's file" holds "$top/memory.high" 943718400
+echo max >"$top/memory.high"
+check "no drift after a restart" no_drift
+same "restart"
+
+agent=$(main_pid allotd.service)
+kill -9 "$agent"
+restarted() { [ "$(main_pid allotd.service)" != "$agent" ] && [ "$(main_pid allotd.service)" != 0 ] && systemctl is-active allotd.service; }
+check "allotd is back after SIGKILL" within 60 restarted
+check "and answers" allot status
+same "SIGKILL of allotd"
+
+mkdir -p /run/systemd/system/allotd.service.d
+printf '[Service]\nWatchdogSec=6\n' >/run/systemd/system/allotd.service.d/test.conf
+systemctl daemon-reload
+systemctl restart allotd.service
+sleep 10
+check "an owner that answers is left alone" says '^0$' value_of allotd.service NRestarts
+agent=$(main_pid allotd.service)
+kill -STOP "$agent"
+check "the watchdog restarts an allotd that hangs" within 90 restarted
+check "and says so" says 'Watchdog timeout' journalctl -u allotd.service
+check "it answers again" allot status
+rm -r /run/systemd/system/allotd.service.d
+systemctl daemon-reload
+same "watchdog"
+
+systemctl stop allotd.service 2>/dev/null
+check "who asks a stopped allotd starts it" allot get pods
+check "it runs" systemctl is-active allotd.service
+same "stop, and start by the socket"
+
+systemctl set-property allot.slice CPUWeight=77
+systemctl restart allotd.service
+check "the weight that an administrator sets stays" holds /sys/fs/cgroup/allot.slice/cpu.weight 77
+
+# --- upgrade ------------------------------------------------------------------------------------------------------
+agent=$(main_pid allotd.service)
+holder=$(main_pid allot-pods.service)
+check "the package of a higher version installs" dpkg -i "$newer"
+check "allotd is a new process" restarted
+check "the holder is the same" [ "$(main_pid allot-pods.service)" = "$holder" ]
+check "it answers" allot status
+same "upgrade"
+
+# --- the holder ---------------------------------------------------------------------------------------------------
+check "the holder cannot be stopped by mistake" says 'refused' systemctl stop allot-pods.service
+check "it still runs" systemctl is-active allot-pods.service
+same "stop of the holder"
+kill -9 "$holder"
+holder_back() { [ "$(main_pid allot-pods.service)" != 0 ] && [ "$(main_pid allot-pods.service)" != "$holder" ]; }
+check "the holder is back after SIGKILL" within 30 holder_back
+check "allotd answers" within 60 allot status
+sleep 2
+check "no drift" no_drift
+same "SIGKILL of the holder"
+
+# --- reload -------------------------------------------------------------------------------------------------------
+config=/etc/allotd/config.yaml
+cp "$config" "$kept/config"
+agent=$(main_pid allotd.service)
+sed -i -e 's/^podPidsLimit: .*/podPidsLimit: 123/' -e 's/^nodeName: .*/nodeName: another/' "$config"
+check "reload" systemctl reload allotd.service
+check "what can change is in effect" within 10 holds "$web/pids.max" 123
+check "and told, as is what cannot" says 'changed: podPidsLimit; only a restart changes: nodeName' journalctl -u allotd.service
+check "configz tells what is in force" says '"podPidsLimit":123' curl_configz
+cp "$kept/config" "$config"
+check "reload of the former file" systemctl reload allotd.service
+check "it is in effect" within 10 holds "$web/pids.max" max
+same "reload"
+echo 'maxPods: 0' >>"$config"
+check "a bad file fails the reload" not systemctl reload allotd.service
+check "why is told" says 'maxPods' journalctl -u allotd.service -n 20
+kill -HUP "$agent"
+check "a signal alone tells of it too" within 20 says 'former one stays' allot status
+cp "$kept/config" "$config"
+check "a good file ends that" systemctl reload allotd.service
+check "nothing is amiss any more" within 20 not says 'former one stays' allot status
+check "allotd is the same process" [ "$(main_pid allotd.service)" = "$agent" ]
+same "reload of a bad file"
+
+# --- what takes rights ------------------------------------------------------------------------------------------
+check "journalctl POD=web" says 'Started container app' journalctl -o cat POD=web NAMESPACE=default CONTAINER=app
+check "and of no other pod" not says 'batch' journalctl -o cat POD=web
+check "more pods" allot apply -f /payload/limits.yaml
+check "a limit of the disk is kept by the kernel" within 60 says 'refused' allot logs writer
+check "an OOM kill is on record with its victim" within 60 says 'tail' allot oom leak
+check "a process of another user runs" within 60 phase other Running
+check "containers have all capabilities" says "$(grep CapBnd /proc/1/status)" allot logs other
+check "may gain rights" says 'NoNewPrivs:.0' allot logs other
+check "and no filter" says 'Seccomp:.0' allot logs other
+check "they see the host's mounts and network" says "$(readlink /proc/1/ns/mnt)" allot logs other
+check "and its network" says "$(readlink /proc/1/ns/net)" allot logs other
+check "that process can be ended" allot delete pod other writer leak
+gone() { ! allot get pod "$1"; }
+check "and is" within 60 gone other
+check "the disk's limits are gone with the pod" within 30 gone writer
+same "other pods"
+check "nothing failed in the background" says '^$' systemctl list-units --failed --plain --no-legend
+dump
