@@ -110,16 +110,20 @@ fn many_files_are_counted_without_a_walk(disk: Disk) -> Outcome {
     Ok(())
 }
 
-/// XFS refuses with ENOSPC what is above a project's limit.
+/// XFS refuses with ENOSPC what is above a project's limit, and asks nobody who it is: the log of a container
+/// that is full waits for room too, and the program does not wait for the log.
 fn the_kernel_keeps_the_limit_on_xfs() -> Outcome {
     counting(Disk::Xfs)?;
     let _daemon = Daemon::start()?;
-    let script = "dd if=/dev/zero of=big bs=1M count=32; echo dd $?; sleep inf";
+    let script = "dd if=/dev/zero of=big bs=1M count=32 2>/tmp/said; echo dd $? >>/tmp/said; \
+                  echo lost; until [ -e /tmp/go ]; do sleep 0.1; done; rm big; \
+                  sleep 1; echo goes on; sleep inf";
     let mut full = pod("full", &json!({"containers": [limited(script, "8Mi")]}));
     full["metadata"]["annotations"] = json!({"allotd.dev/storage-policy": "enforce"});
     create(&full)?;
-    wait("the end of dd", || Ok(log("full")?.contains("dd 1")))?;
-    let said = log("full")?;
+    let said = || std::fs::read_to_string("/tmp/said").unwrap_or_default();
+    wait("the end of dd", || Ok(said().contains("dd 1")))?;
+    let said = said();
     assert!(said.contains("No space left on device"), "{said}");
     wait("the event", || {
         Ok(events("EphemeralStorageFull")?.iter().any(|(message, _)| {
@@ -132,10 +136,15 @@ fn the_kernel_keeps_the_limit_on_xfs() -> Outcome {
     let used = usage("full")?;
     let bytes = used["disk"]["bytes"].as_u64().unwrap_or(0);
     assert!((7 * MIB..9 * MIB).contains(&bytes), "{used}");
+    std::fs::write("/tmp/go", "")?;
+    wait("the log to go on", || Ok(log("full")?.contains("goes on")))?;
     delete("full", 0)?;
 
-    let web = pod("over", &json!({"containers": [limited(script, "8Mi")]}));
-    create(&web)?;
+    std::fs::remove_file("/tmp/go")?;
+    create(&pod(
+        "over",
+        &json!({"containers": [limited(script, "8Mi")]}),
+    ))?;
     wait("the eviction", || Ok(phase("over")? == "Failed"))?;
     delete("over", 0)
 }
