@@ -7,7 +7,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use super::Controller;
-use crate::units::{Bytes, CpuMax, CpuWeight, HugePageSize, Limit, PageSize};
+use crate::units::{Bytes, CpuMax, CpuSet, CpuWeight, HugePageSize, Limit, PageSize};
 
 /// A file of a cgroup that the project writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -34,6 +34,10 @@ pub enum InterfaceFile {
     HugetlbRsvdMax(HugePageSize),
     /// `pids.max`
     PidsMax,
+    /// `cpuset.cpus`
+    CpusetCpus,
+    /// `cpuset.mems`
+    CpusetMems,
 }
 
 impl InterfaceFile {
@@ -49,6 +53,7 @@ impl InterfaceFile {
             | Self::MemoryOomGroup => Controller::Memory,
             Self::HugetlbMax(_) | Self::HugetlbRsvdMax(_) => Controller::Hugetlb,
             Self::PidsMax => Controller::Pids,
+            Self::CpusetCpus | Self::CpusetMems => Controller::Cpuset,
         }
     }
 
@@ -68,7 +73,7 @@ impl InterfaceFile {
             files.push(Self::HugetlbMax(size));
             files.push(Self::HugetlbRsvdMax(size));
         }
-        files.push(Self::PidsMax);
+        files.extend([Self::PidsMax, Self::CpusetCpus, Self::CpusetMems]);
         files
     }
 }
@@ -87,6 +92,8 @@ impl fmt::Display for InterfaceFile {
             Self::HugetlbMax(size) => write!(f, "hugetlb.{size}.max"),
             Self::HugetlbRsvdMax(size) => write!(f, "hugetlb.{size}.rsvd.max"),
             Self::PidsMax => f.write_str("pids.max"),
+            Self::CpusetCpus => f.write_str("cpuset.cpus"),
+            Self::CpusetMems => f.write_str("cpuset.mems"),
         }
     }
 }
@@ -137,6 +144,10 @@ pub enum Setting {
     HugetlbRsvdMax(HugePageSize, Limit<Bytes>),
     /// Bound of tasks: processes and threads.
     PidsMax(Limit<u64>),
+    /// CPUs that its processes may run on; none: those of the cgroup above.
+    CpusetCpus(CpuSet),
+    /// NUMA nodes that its processes get memory from; none: those of the cgroup above.
+    CpusetMems(CpuSet),
 }
 
 impl Setting {
@@ -154,6 +165,8 @@ impl Setting {
             Self::HugetlbMax(size, _) => InterfaceFile::HugetlbMax(*size),
             Self::HugetlbRsvdMax(size, _) => InterfaceFile::HugetlbRsvdMax(*size),
             Self::PidsMax(_) => InterfaceFile::PidsMax,
+            Self::CpusetCpus(_) => InterfaceFile::CpusetCpus,
+            Self::CpusetMems(_) => InterfaceFile::CpusetMems,
         }
     }
 
@@ -171,6 +184,7 @@ impl Setting {
             | Self::HugetlbRsvdMax(_, bytes) => bytes.to_string(),
             Self::MemoryOomGroup(group) => u8::from(*group).to_string(),
             Self::PidsMax(tasks) => tasks.to_string(),
+            Self::CpusetCpus(set) | Self::CpusetMems(set) => set.to_string(),
         }
     }
 
@@ -210,6 +224,8 @@ impl Setting {
             InterfaceFile::HugetlbMax(size) => Self::HugetlbMax(size, bytes()?),
             InterfaceFile::HugetlbRsvdMax(size) => Self::HugetlbRsvdMax(size, bytes()?),
             InterfaceFile::PidsMax => Self::PidsMax(text.parse().ok()?),
+            InterfaceFile::CpusetCpus => Self::CpusetCpus(text.parse().ok()?),
+            InterfaceFile::CpusetMems => Self::CpusetMems(text.parse().ok()?),
         })
     }
 
@@ -248,6 +264,8 @@ impl Setting {
             InterfaceFile::HugetlbMax(size) => Self::HugetlbMax(size, Limit::Max),
             InterfaceFile::HugetlbRsvdMax(size) => Self::HugetlbRsvdMax(size, Limit::Max),
             InterfaceFile::PidsMax => Self::PidsMax(Limit::Max),
+            InterfaceFile::CpusetCpus => Self::CpusetCpus(CpuSet::EMPTY),
+            InterfaceFile::CpusetMems => Self::CpusetMems(CpuSet::EMPTY),
         }
     }
 }
@@ -294,6 +312,9 @@ mod tests {
             (InterfaceFile::MemoryMax, "+4096"),
             (InterfaceFile::HugetlbMax(HugePageSize::TWO_MIB), "00"),
             (InterfaceFile::PidsMax, "-0"),
+            (InterfaceFile::CpusetCpus, "0,1"),
+            (InterfaceFile::CpusetCpus, "0-0"),
+            (InterfaceFile::CpusetMems, "512"),
         ] {
             assert_eq!(Setting::parse(file, text), None, "{file} {text}");
         }

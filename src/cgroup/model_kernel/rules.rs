@@ -97,6 +97,23 @@ impl ModelKernel {
         if !is_valid(setting) {
             return answer(libc::EINVAL);
         }
+        if let Setting::CpusetCpus(set) | Setting::CpusetMems(set) = setting {
+            let (cpus, nodes) = self.possible;
+            let possible = if file == InterfaceFile::CpusetCpus {
+                cpus
+            } else {
+                nodes
+            };
+            if !set.is_subset(possible) {
+                return answer(libc::EINVAL);
+            }
+            // Who runs keeps a list, once there was one (`validate_change`).
+            let had = self.cgroup(&operation, path)?.node.get(file);
+            let empties = set.is_empty() && had != Some(Setting::initial(file));
+            if empties && !self.inhabitants(path).is_empty() {
+                return answer(libc::ENOSPC);
+            }
+        }
         let kept = setting.kept(self.page);
         let counted = match kept {
             Setting::HugetlbMax(size, Limit::At(max)) => Some((Charged::Huge(size), max)),

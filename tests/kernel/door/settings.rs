@@ -1,7 +1,7 @@
 //! Interface files: what is written, what the kernel keeps, what it refuses.
 
 use allotd::cgroup::{CgroupPath, Controller, ErrorKind, Hierarchy, InterfaceFile, Op, Setting};
-use allotd::units::{Bytes, CpuMax, CpuWeight, HugePageSize, Limit, Micros};
+use allotd::units::{Bytes, CpuMax, CpuSet, CpuWeight, HugePageSize, Limit, Micros};
 
 use super::top::{Top, path, refused, set};
 use crate::Outcome;
@@ -102,7 +102,15 @@ fn accepted(sizes: &[HugePageSize]) -> Vec<Setting> {
     for tasks in [Limit::At(0), Limit::At(7), Limit::At(4_194_304), Limit::Max] {
         all.push(Setting::PidsMax(tasks));
     }
+    // The machine has one CPU and one memory node.
+    for list in [numbers("0"), CpuSet::EMPTY] {
+        all.extend([Setting::CpusetCpus(list), Setting::CpusetMems(list)]);
+    }
     all
+}
+
+fn numbers(list: &str) -> CpuSet {
+    list.parse().unwrap()
 }
 
 fn refused_values_change_nothing() -> Outcome {
@@ -124,6 +132,9 @@ fn refused_values_change_nothing() -> Outcome {
         Setting::CpuMax(CpuMax::unlimited(Micros(0))),
         Setting::PidsMax(Limit::At(4_194_305)),
         Setting::PidsMax(Limit::At(u64::MAX)),
+        Setting::CpusetCpus(numbers("0,511")),
+        Setting::CpusetCpus(numbers("511")),
+        Setting::CpusetMems(numbers("511")),
     ] {
         top.refused(&Op::Write(app.clone(), setting), ErrorKind::Invalid)?;
         assert_eq!(top.kernel.look(&app)?, before, "{setting}");
