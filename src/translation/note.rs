@@ -52,6 +52,11 @@ impl Draft {
         });
     }
 
+    /// Takes back what was said of a file.
+    pub(super) fn forget(&mut self, file: InterfaceFile) {
+        self.notes.retain(|note| note.file != Some(file));
+    }
+
     /// The cgroup, with a note for every value of which the kernel keeps less.
     pub(super) fn finish(mut self, page: PageSize) -> (Node, Vec<Note>) {
         let rounded: Vec<Note> = self
