@@ -7,7 +7,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use super::Controller;
-use crate::units::{Bytes, CpuMax, CpuSet, CpuWeight, HugePageSize, Limit, PageSize};
+use crate::units::{Bytes, CpuMax, CpuSet, CpuWeight, HugePageSize, Limit, Micros, PageSize};
 
 /// A file of a cgroup that the project writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -16,6 +16,8 @@ pub enum InterfaceFile {
     CpuWeight,
     /// `cpu.max`
     CpuMax,
+    /// `cpu.max.burst`, Linux 5.14
+    CpuMaxBurst,
     /// `memory.min`
     MemoryMin,
     /// `memory.low`
@@ -44,7 +46,7 @@ impl InterfaceFile {
     /// The controller that provides the file.
     pub fn controller(self) -> Controller {
         match self {
-            Self::CpuWeight | Self::CpuMax => Controller::Cpu,
+            Self::CpuWeight | Self::CpuMax | Self::CpuMaxBurst => Controller::Cpu,
             Self::MemoryMin
             | Self::MemoryLow
             | Self::MemoryHigh
@@ -62,6 +64,7 @@ impl InterfaceFile {
         let mut files = vec![
             Self::CpuWeight,
             Self::CpuMax,
+            Self::CpuMaxBurst,
             Self::MemoryMin,
             Self::MemoryLow,
             Self::MemoryHigh,
@@ -83,6 +86,7 @@ impl fmt::Display for InterfaceFile {
         match self {
             Self::CpuWeight => f.write_str("cpu.weight"),
             Self::CpuMax => f.write_str("cpu.max"),
+            Self::CpuMaxBurst => f.write_str("cpu.max.burst"),
             Self::MemoryMin => f.write_str("memory.min"),
             Self::MemoryLow => f.write_str("memory.low"),
             Self::MemoryHigh => f.write_str("memory.high"),
@@ -126,6 +130,8 @@ pub enum Setting {
     CpuWeight(CpuWeight),
     /// Bound of CPU time.
     CpuMax(CpuMax),
+    /// Run time that was not used and can be, beyond the quota of a period. At most the quota.
+    CpuMaxBurst(Micros),
     /// Memory that is never reclaimed.
     MemoryMin(Limit<Bytes>),
     /// Memory that is reclaimed last.
@@ -156,6 +162,7 @@ impl Setting {
         match self {
             Self::CpuWeight(_) => InterfaceFile::CpuWeight,
             Self::CpuMax(_) => InterfaceFile::CpuMax,
+            Self::CpuMaxBurst(_) => InterfaceFile::CpuMaxBurst,
             Self::MemoryMin(_) => InterfaceFile::MemoryMin,
             Self::MemoryLow(_) => InterfaceFile::MemoryLow,
             Self::MemoryHigh(_) => InterfaceFile::MemoryHigh,
@@ -175,6 +182,7 @@ impl Setting {
         match self {
             Self::CpuWeight(weight) => weight.to_string(),
             Self::CpuMax(max) => max.to_string(),
+            Self::CpuMaxBurst(burst) => burst.to_string(),
             Self::MemoryMin(bytes)
             | Self::MemoryLow(bytes)
             | Self::MemoryHigh(bytes)
@@ -211,6 +219,7 @@ impl Setting {
         Some(match file {
             InterfaceFile::CpuWeight => Self::CpuWeight(text.parse().ok()?),
             InterfaceFile::CpuMax => Self::CpuMax(text.parse().ok()?),
+            InterfaceFile::CpuMaxBurst => Self::CpuMaxBurst(Micros(text.parse().ok()?)),
             InterfaceFile::MemoryMin => Self::MemoryMin(bytes()?),
             InterfaceFile::MemoryLow => Self::MemoryLow(bytes()?),
             InterfaceFile::MemoryHigh => Self::MemoryHigh(bytes()?),
@@ -255,6 +264,7 @@ impl Setting {
         match file {
             InterfaceFile::CpuWeight => Self::CpuWeight(CpuWeight::DEFAULT),
             InterfaceFile::CpuMax => Self::CpuMax(CpuMax::unlimited(CpuMax::DEFAULT_PERIOD)),
+            InterfaceFile::CpuMaxBurst => Self::CpuMaxBurst(Micros(0)),
             InterfaceFile::MemoryMin => Self::MemoryMin(Limit::At(Bytes::ZERO)),
             InterfaceFile::MemoryLow => Self::MemoryLow(Limit::At(Bytes::ZERO)),
             InterfaceFile::MemoryHigh => Self::MemoryHigh(Limit::Max),

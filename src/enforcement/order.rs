@@ -112,6 +112,8 @@ fn rank(file: InterfaceFile) -> u8 {
         // a change of `cpuset.mems` moves pages, on CPUs that are right by then.
         InterfaceFile::CpusetCpus => 1,
         InterfaceFile::CpusetMems => 2,
+        // The kernel refuses a burst above the quota, and a quota below the burst (`tg_set_cfs_bandwidth`).
+        InterfaceFile::CpuMaxBurst => 2,
         // Swap is bounded before memory, so that reclaim for a smaller `memory.max` does not push out
         // more than the new bound of swap: what is swapped out stays (`memory.swap.max` does not
         // swap in).
@@ -159,6 +161,7 @@ pub(super) fn compare(one: Setting, other: Setting) -> Option<Ordering> {
             Some(one.cmp(&other))
         }
         (Setting::PidsMax(one), Setting::PidsMax(other)) => Some(one.cmp(&other)),
+        (Setting::CpuMaxBurst(one), Setting::CpuMaxBurst(other)) => Some(one.cmp(&other)),
         (Setting::CpusetCpus(one), Setting::CpusetCpus(other))
         | (Setting::CpusetMems(one), Setting::CpusetMems(other)) => compare_sets(one, other),
         _ => None,

@@ -54,6 +54,14 @@ pub(super) fn container(
     );
 }
 
+/// A container for which none were chosen: it is asked for away from the node.
+pub(super) fn unplaced(draft: &mut Draft, count: u64) {
+    let text = format!(
+        "asks for whole CPUs: {count} of its own and no quota, once the node has chosen them"
+    );
+    draft.note(InterfaceFile::CpusetCpus, text);
+}
+
 /// A pod has no list of its own: its containers' say where they run.
 pub(super) fn pod(draft: &mut Draft, placement: &Placement<'_>, policy: &Policy) {
     let names: Vec<_> = placement.exclusive.keys().map(String::as_str).collect();

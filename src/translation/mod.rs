@@ -5,6 +5,7 @@
 //! policy. The only place that knows both pods and cgroups. It must never look at what is in the
 //! kernel; `enforcement` does.
 
+mod burst;
 pub mod cpu;
 pub mod cpuset;
 pub mod hugetlb;
@@ -23,7 +24,7 @@ pub use note::Note;
 pub use oom_score::oom_score_adj;
 pub use tightest::{Tightest, tightest};
 
-use crate::admission::AdmittedPod;
+use crate::admission::{AdmittedPod, cpus};
 use crate::cgroup::{self, CgroupPath, Controller, ControllerSet, Tree};
 use crate::model::policy::CpuManagerPolicy;
 use crate::model::{EffectivePod, Node, Policy, ResourceName};
@@ -101,6 +102,8 @@ pub fn translate_placed(
     if let Some(placement) = placement {
         cpuset::pod(&mut draft, placement, policy);
     }
+    let bursts = burst::chosen(pod.pod());
+    burst::pod(&mut draft, effective, &bursts, policy);
     let share = memory::pod(&mut draft, pod, node, policy);
     hugetlb::pod(&mut draft, effective, &sizes);
     pids::pod(&mut draft, pod.pod(), policy);
@@ -115,6 +118,10 @@ pub fn translate_placed(
     }
     put(path.clone(), None, draft);
 
+    let wishes = match policy.cpu_manager {
+        CpuManagerPolicy::Static => cpus::wishes(pod),
+        CpuManagerPolicy::None => Vec::new(),
+    };
     for container in &effective.containers {
         let Some(path) = container_path(&path, &container.name) else {
             continue;
@@ -123,7 +130,10 @@ pub fn translate_placed(
         cpu::container(&mut draft, container, policy);
         if let Some(placement) = placement {
             cpuset::container(&mut draft, container, placement, policy);
+        } else if let Some((_, count)) = wishes.iter().find(|(name, _)| *name == container.name) {
+            cpuset::unplaced(&mut draft, *count);
         }
+        burst::container(&mut draft, container, &bursts, policy);
         memory::container(&mut draft, pod, &share, container, node, policy);
         hugetlb::container(&mut draft, container, &sizes);
         pids::container(&mut draft);

@@ -52,6 +52,11 @@ impl Draft {
         });
     }
 
+    /// The value of a file so far.
+    pub(super) fn get(&self, file: InterfaceFile) -> Option<Setting> {
+        self.node.get(file)
+    }
+
     /// Takes back what was said of a file.
     pub(super) fn forget(&mut self, file: InterfaceFile) {
         self.notes.retain(|note| note.file != Some(file));

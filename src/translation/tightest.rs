@@ -57,7 +57,7 @@ pub fn tightest(path: &CgroupPath, tree: &Tree) -> Vec<Tightest> {
 
 fn counts_along_the_path(value: Setting) -> bool {
     match value {
-        Setting::CpuWeight(_) | Setting::MemoryOomGroup(_) => false,
+        Setting::CpuWeight(_) | Setting::CpuMaxBurst(_) | Setting::MemoryOomGroup(_) => false,
         // No list says nothing: that above holds.
         Setting::CpusetCpus(set) | Setting::CpusetMems(set) => !set.is_empty(),
         _ => true,

@@ -57,6 +57,10 @@ pub fn setting_of(file: InterfaceFile) -> BoxedStrategy<Setting> {
                 })
                 .boxed()
         }
+        // Not above any quota.
+        InterfaceFile::CpuMaxBurst => (0..=1000_u64)
+            .prop_map(|us| Setting::CpuMaxBurst(Micros(us)))
+            .boxed(),
         InterfaceFile::MemoryMin => bytes().prop_map(Setting::MemoryMin).boxed(),
         InterfaceFile::MemoryLow => bytes().prop_map(Setting::MemoryLow).boxed(),
         InterfaceFile::MemoryHigh => bytes().prop_map(Setting::MemoryHigh).boxed(),

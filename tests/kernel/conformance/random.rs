@@ -158,6 +158,17 @@ fn setting() -> impl Strategy<Value = Setting> {
                 quota: quota.map(Micros),
                 period: Micros(period),
             })),
+        prop::sample::select(vec![
+            0,
+            1,
+            999,
+            50_000,
+            50_001,
+            1 << 43,
+            u64::MAX / 1000,
+            u64::MAX
+        ])
+        .prop_map(|burst| Setting::CpuMaxBurst(Micros(burst))),
         bytes(0).prop_map(Setting::MemoryMin),
         bytes(0).prop_map(Setting::MemoryLow),
         // Without page cache there is nothing that a throttle could reclaim.
