@@ -3,6 +3,7 @@
 //!
 //! Pure: no clock, no file, no log. Only this module makes an `AdmittedPod`.
 
+pub mod cpus;
 pub mod defaults;
 pub mod definition;
 pub mod fit;
@@ -18,6 +19,7 @@ use crate::model::{
     ClusterResourceQuota, EffectivePod, LimitRange, LimitedResource, Node, Pod, QosClass,
     ResourceList, ResourceQuota,
 };
+pub use cpus::{Assigned, CpuRoom};
 pub use defaults::{Defaulted, Rule};
 pub use ledger::{Holder, Ledger};
 pub use lint::{Finding, Lint};
@@ -66,6 +68,8 @@ pub struct Situation<'a> {
     pub cluster_quotas: Vec<&'a ClusterResourceQuota>,
     /// What may be used only where a quota counts it.
     pub limited: &'a [LimitedResource],
+    /// The CPUs that containers can have to themselves; `None`: they get none (`cpuManagerPolicy: none`).
+    pub cpus: Option<CpuRoom<'a>>,
 }
 
 impl<'a> Situation<'a> {
@@ -79,6 +83,7 @@ impl<'a> Situation<'a> {
             quotas: &[],
             cluster_quotas: Vec::new(),
             limited: &[],
+            cpus: None,
         }
     }
 }
@@ -91,6 +96,7 @@ pub struct Verdict {
     reasons: Vec<Reason>,
     findings: Vec<Finding>,
     charges: Vec<Charge>,
+    cpus: Assigned,
 }
 
 impl Verdict {
@@ -134,6 +140,11 @@ impl Verdict {
         &self.charges
     }
 
+    /// The CPUs that its containers get to themselves.
+    pub fn cpus(&self) -> &Assigned {
+        &self.cpus
+    }
+
     /// Whether nothing speaks against it.
     pub fn is_admitted(&self) -> bool {
         self.reasons.is_empty()
@@ -175,6 +186,12 @@ pub fn admit(pod: Pod, situation: &Situation<'_>) -> Verdict {
         Err(reasons) => verdict.reasons.extend(reasons),
     }
     verdict.reasons.extend(shortages);
+    if let Some(room) = &situation.cpus {
+        match cpus::assign(&verdict.candidate, room) {
+            Ok(cpus) => verdict.cpus = cpus,
+            Err(reason) => verdict.reasons.push(reason),
+        }
+    }
     if !verdict.is_admitted() {
         verdict.charges.clear();
     }
@@ -215,5 +232,6 @@ fn judge_alone(mut pod: Pod, ranges: &[&LimitRange]) -> Verdict {
         reasons,
         findings: Vec::new(),
         charges: Vec::new(),
+        cpus: Assigned::new(),
     }
 }

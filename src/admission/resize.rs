@@ -4,7 +4,9 @@
 //! is too much, a node that is full for the moment only lets it wait. Rules and texts are those of
 //! Kubernetes 1.36 (`ValidatePodResize`, KEP-1287). Pure: it changes nothing.
 
-use super::{AdmittedPod, Demand, Holder, Reason, Situation, fit, judge_alone, limit_range};
+use super::{
+    AdmittedPod, Assigned, Demand, Holder, Reason, Situation, fit, judge_alone, limit_range,
+};
 use crate::model::{
     Container, ContainerKind, EffectivePod, List, Node, Pod, QosClass, ResourceList, ResourceName,
     Resources,
@@ -18,6 +20,8 @@ pub struct Asker<'a> {
     pub ledger: &'a Ledger,
     /// The pod in the ledger.
     pub holder: &'a Holder,
+    /// The CPUs that its containers have to themselves.
+    pub exclusive: &'a Assigned,
     /// The node and the policies.
     pub situation: Situation<'a>,
 }
@@ -44,6 +48,7 @@ pub fn resize(
     asker: &Asker<'_>,
 ) -> Result<Resized, Vec<Reason>> {
     let mut reasons = forbidden(kept, &new);
+    reasons.extend(placed(kept, &new, asker.exclusive));
     let situation = &asker.situation;
     let ranges = limit_range::in_force(situation.limit_ranges, &new.namespace);
     let verdict = judge_alone(new, &ranges);
@@ -143,6 +148,30 @@ fn forbidden(kept: &Pod, new: &Pod) -> Vec<Reason> {
     reasons
 }
 
+/// A container that has CPUs to itself has as many as it asked for (Kubernetes 1.36 holds every resize of cpu
+/// in a pod like that for infeasible).
+fn placed(kept: &Pod, new: &Pod, exclusive: &Assigned) -> Vec<Reason> {
+    let both = kept.all_containers().zip(new.all_containers());
+    let changed = both.filter_map(|((list, index, kept), (_, _, new))| {
+        let cpus = exclusive.get(&kept.name)?;
+        differs(kept, new, &ResourceName::Cpu).then(|| {
+            let field = format!("spec.{list}[{index}].resources");
+            let message = format!(
+                "infeasible: it has CPUs {cpus} to itself (cpuManagerPolicy static), and no others can take \
+                 their place while it runs; other amounts of memory are possible"
+            );
+            Reason::forbidden(field, &message).about(&kept.name)
+        })
+    });
+    changed.collect()
+}
+
+fn differs(kept: &Container, new: &Container, name: &ResourceName) -> bool {
+    [List::Requests, List::Limits]
+        .into_iter()
+        .any(|list| kept.resources.list(list).get(name) != new.resources.list(list).get(name))
+}
+
 /// A limit or request that was given must stay given.
 fn removed(field: &str, kept: &Resources, new: &Resources, reasons: &mut Vec<Reason>) {
     for (list, what) in [(List::Limits, "limits"), (List::Requests, "requests")] {
@@ -166,12 +195,7 @@ pub fn is_resizable(name: &ResourceName) -> bool {
 
 /// Whether a container needs another run to have its new amounts (`resizePolicy`).
 pub fn restarts(kept: &Container, new: &Container) -> bool {
-    let differs = |name: &ResourceName| {
-        [List::Requests, List::Limits]
-            .into_iter()
-            .any(|list| kept.resources.list(list).get(name) != new.resources.list(list).get(name))
-    };
     let policy = new.resize_policy;
-    (policy.restarts_for_cpu && differs(&ResourceName::Cpu))
-        || (policy.restarts_for_memory && differs(&ResourceName::Memory))
+    (policy.restarts_for_cpu && differs(kept, new, &ResourceName::Cpu))
+        || (policy.restarts_for_memory && differs(kept, new, &ResourceName::Memory))
 }

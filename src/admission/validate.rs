@@ -83,6 +83,7 @@ fn metadata(pod: &Pod) -> Vec<Reason> {
     };
     refuse(annotation::PIDS_LIMIT, annotation::pids_limit(pod).err());
     refuse(annotation::OOM_POLICY, annotation::oom_policies(pod).err());
+    refuse(annotation::CPU_BURST, annotation::cpu_bursts(pod).err());
     let storage = annotation::storage_policy(pod);
     refuse(annotation::STORAGE_POLICY, storage.err());
     reasons

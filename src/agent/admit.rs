@@ -21,7 +21,6 @@ use crate::model::PodUid;
 use crate::observation::oom::OomSeen;
 use crate::report::explain::DefaultRow;
 use crate::store::{Change, Expect};
-use crate::translation::translate_pod;
 
 impl Agent {
     /// Judges a pod and, unless it is a dry run, keeps it.
@@ -62,9 +61,10 @@ impl Agent {
                 }],
             ));
         }
-        let situation = self
+        let mut situation = self
             .ledger
             .situation(&self.node, &key.namespace, &self.limited);
+        situation.cpus = self.cpus.room();
         let verdict = admission::admit(read.object, &situation);
         self.heed(&key, &verdict, &object, dry_run)?;
         apply_defaults(&mut object, &verdict);
@@ -85,12 +85,13 @@ impl Agent {
             resizing: None,
             adopted: BTreeMap::new(),
             conditions: Vec::new(),
+            cpus: verdict.cpus().clone(),
             containers: BTreeMap::new(),
         };
         let admitted = verdict
             .into_admitted()
             .map_err(|reasons| refused(&subject(&key), &reasons))?;
-        let translated = translate_pod(&admitted, &self.node, &self.policy);
+        let translated = self.translate(&admitted, &record.cpus);
         let mut entry = PodEntry::new(record, 0, admitted, translated);
         let warnings = entry.record.warnings.clone();
         if dry_run {
@@ -110,6 +111,8 @@ impl Agent {
         self.by_uid.insert(entry.uid().clone(), key.clone());
         self.pods.insert(key.clone(), entry);
         self.account(&key);
+        // What it gets to itself, the others leave before it begins.
+        self.follow_cpus();
         let node = self.node.name.clone();
         self.event(
             &key,
@@ -136,7 +139,7 @@ impl Agent {
             return;
         };
         let state = Accounted {
-            of_node: entry.placed || !entry.is_over(),
+            of_node: entry.takes_of_node(),
             has_ended: entry.phase().is_terminal(),
         };
         if entry.accounted == Some(state) {
@@ -153,6 +156,7 @@ impl Agent {
             .then(|| entry.admitted.effective().requests.clone());
         self.ledger.hold(holder(key), demand, of_node);
         self.room = true;
+        self.free_cpus(key);
         self.publish_accounts();
     }
 

@@ -6,7 +6,7 @@ use super::entry::{Live, PodEntry};
 use super::events::Severity;
 use super::request::{PodKey, Refusal, Request, UsageParts};
 use super::run::Agent;
-use crate::cgroup::{CgroupPath, Controller, ControllerSet, InterfaceFile};
+use crate::cgroup::{CgroupPath, ControllerSet, InterfaceFile};
 use crate::enforcement;
 use crate::report::accounts::Accounts;
 use crate::report::explain::{self, PodExplanation};
@@ -166,7 +166,7 @@ impl Agent {
     fn status(&mut self) -> StatusReport {
         let controllers = self.kernel.controllers().unwrap_or_default();
         let names = |set: &ControllerSet| set.iter().map(|c| c.to_string()).collect();
-        let missing = ControllerSet::from_iter(Controller::ALL).without(&controllers);
+        let missing = crate::translation::controllers(&self.policy).without(&controllers);
         let mut problems: Vec<_> = self.problems.values().cloned().collect();
         problems.extend(self.kernel.remarks());
         problems.extend(self.evictor.faults());

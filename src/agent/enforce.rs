@@ -105,6 +105,10 @@ impl Agent {
             }
         }
         enforcement::remember(&mut self.applied, scope, &self.wanted, &found, page);
+        if scope.is_top() {
+            // Whoever shares CPUs has been looked at.
+            self.cpus.moved = false;
+        }
         self.tell_of_repairs(&outcome);
         self.note_unenforced(scope, &outcome, &left);
         self.keep_watch(scope, &outcome);

@@ -10,6 +10,7 @@ mod attach;
 mod cache;
 mod census;
 mod containers;
+mod cpus;
 mod crash;
 mod drift;
 mod ends;

@@ -58,6 +58,10 @@ pub fn build(
             .map(|(name, amount)| (name.as_str().into(), *amount));
         reserved.add(&list.collect());
     }
+    let cpu = config.reserved_cpu();
+    if !cpu.is_zero() {
+        reserved.set(ResourceName::Cpu, cpu);
+    }
     let eviction = HardEviction::read(&config.eviction_hard)?;
     let allocatable = allocatable(&capacity, &reserved, &eviction)?;
     Ok(Node {

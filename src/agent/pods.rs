@@ -66,6 +66,11 @@ impl Pods {
         self.entries.values()
     }
 
+    /// All pods, to change what their objects do not show: it leaves no mark.
+    pub fn unseen(&mut self) -> btree_map::ValuesMut<'_, PodKey, PodEntry> {
+        self.entries.values_mut()
+    }
+
     /// The pods that may have changed since this was asked last; those that are gone too.
     pub fn take_marked(&mut self) -> BTreeSet<PodKey> {
         std::mem::take(&mut self.marked)

@@ -11,6 +11,7 @@ use k8s_openapi::api::core::v1;
 use serde::{Deserialize, Serialize};
 
 use super::resize::Amounts;
+use crate::admission::Assigned;
 use crate::model::lifecycle::{Condition, Termination};
 use crate::model::space::Space;
 use crate::observation::oom::OomSeen;
@@ -57,6 +58,9 @@ pub struct PodRecord {
     /// What is so or not so of it, each since when.
     #[serde(default)]
     pub conditions: Vec<Condition>,
+    /// The CPUs that containers have to themselves, by name.
+    #[serde(default, skip_serializing_if = "Assigned::is_empty")]
+    pub cpus: Assigned,
     /// Its containers by name.
     pub containers: BTreeMap<String, ContainerRecord>,
 }

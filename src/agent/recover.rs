@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 
 use super::admit::uid_of;
+use super::cpus::Cpus;
 use super::entry::{Live, PodEntry};
 use super::events::{Events, Severity};
 use super::kills::{DIRECTORY, Kills};
@@ -16,14 +17,13 @@ use super::run::{Agent, LEVELS_KEY, Parts, StartupError};
 use k8s_openapi::api::core::v1;
 
 use crate::admission::{self, AdmittedPod};
-use crate::cgroup::{CgroupPath, Op, Pid};
+use crate::cgroup::{CgroupPath, Controller, InterfaceFile, Op, Pid};
 use crate::manifest::convert;
 use crate::model::{PodUid, ResourceList};
 use crate::observation::storage::projects::FileSystems;
 use crate::report::pod::ENFORCED;
 use crate::runtime::AttemptState;
 use crate::store::{Change, Entry, Expect};
-use crate::translation::translate_pod;
 use crate::units::Quantity;
 
 /// The leaf that shims live in, beside the pods: they outlive the agent under any supervisor.
@@ -44,6 +44,7 @@ impl Agent {
             None => ResourceList::default(),
         };
         let node = build(&parts.config, &parts.facts, &advertised).map_err(StartupError::Node)?;
+        let cpus = Cpus::of(&parts.config, &parts.facts)?;
         let events = Events::restore(parts.store.list("events/")?);
         let revision = parts.store.revision()?;
         let levels = parts.store.get(LEVELS_KEY)?;
@@ -51,6 +52,7 @@ impl Agent {
         let kills = Kills::restore(&parts.store.list(DIRECTORY)?, &parts.system.boot_id);
         let mut agent = Self::empty(parts, node, events, revision);
         agent.kills = kills;
+        agent.cpus = cpus;
         agent.caught_up = agent.log.is_err();
         agent.advertised = advertised;
         if let Some(levels) = levels {
@@ -66,6 +68,7 @@ impl Agent {
         }
         agent.reattach_all();
         agent.assume_applied();
+        agent.begin_placing();
         // The whole tree at once: what nobody wants any more goes too.
         agent.enforce(&CgroupPath::top());
         agent.stamp();
@@ -97,7 +100,11 @@ impl Agent {
         };
         for entry in self.pods.values().filter(was_enforced) {
             for (path, node) in self.wanted.within(&entry.path()) {
-                self.applied.insert(path.clone(), node.clone());
+                let mut node = node.clone();
+                // What is shared follows other pods, and may have moved before it was written.
+                let own = |file: &InterfaceFile| file.controller() != Controller::Cpuset;
+                node.settings.retain(|file, _| own(file));
+                self.applied.insert(path.clone(), node);
             }
         }
     }
@@ -158,7 +165,7 @@ impl Agent {
 
     /// One pod from the store. A record that cannot be used is told and left where it is.
     fn restore_pod(&mut self, stored: &Entry) {
-        let record: PodRecord = match serde_json::from_slice(&stored.value) {
+        let mut record: PodRecord = match serde_json::from_slice(&stored.value) {
             Ok(record) => record,
             Err(error) => {
                 let problem = format!("record {} cannot be read: {error}", stored.key);
@@ -174,7 +181,8 @@ impl Agent {
         };
         match readmit(&record.allocated(), &uid) {
             Ok(admitted) => {
-                let translated = translate_pod(&admitted, &self.node, &self.policy);
+                let lost = self.sift_cpus(&mut record);
+                let translated = self.translate(&admitted, &record.cpus);
                 self.projects.take(record.projects.values().copied());
                 let mut entry = PodEntry::new(record, stored.revision, admitted, translated);
                 let key = entry.key();
@@ -187,6 +195,7 @@ impl Agent {
                 self.pods.insert(key.clone(), entry);
                 self.adopt(&key);
                 self.account(&key);
+                self.tell_of_lost_cpus(&key, &lost);
             }
             Err(why) => {
                 let problem = format!("pod {} is not valid any more: {why}", stored.key);

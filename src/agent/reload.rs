@@ -9,7 +9,6 @@ use super::request::{PodKey, Refusal};
 use super::run::Agent;
 use crate::cgroup::CgroupPath;
 use crate::config::{Change, Config};
-use crate::translation::translate_pod;
 
 /// The subject of the problem that the file is refused.
 const SUBJECT: &str = "configuration";
@@ -65,7 +64,7 @@ impl Agent {
         };
         let (placed, translated) = (
             entry.placed,
-            translate_pod(&entry.admitted, &self.node, &self.policy),
+            self.translate(&entry.admitted, &entry.record.cpus),
         );
         if translated == entry.translated {
             return;

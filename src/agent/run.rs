@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
 
+use super::cpus::Cpus;
 use super::crash;
 use super::drift::Drifts;
 use super::events::Events;
@@ -74,6 +75,9 @@ pub enum StartupError {
     /// The reservations do not fit the machine.
     #[error("invalid node allocatable configuration: {}", .0.join("; "))]
     Node(Vec<String>),
+    /// Containers cannot be placed on CPUs.
+    #[error("cpuManagerPolicy static is not possible: {0}")]
+    Cpus(String),
     /// No thread can be had.
     #[error("cannot start the owner's thread: {0}")]
     Thread(#[source] std::io::Error),
@@ -110,6 +114,8 @@ pub struct Agent {
     pub(super) ledger: Ledger,
     /// What somebody else changed.
     pub(super) drifts: Drifts,
+    /// Which CPUs containers have to themselves.
+    pub(super) cpus: Cpus,
     /// Pods whose resize waits for room.
     pub(super) waiting: BTreeSet<PodKey>,
     /// There may be more room than when they were looked at last.
@@ -191,6 +197,7 @@ impl Agent {
             words: Words::default(),
             ledger: Ledger::default(),
             drifts: Drifts::default(),
+            cpus: Cpus::default(),
             waiting: BTreeSet::new(),
             room: false,
             wanted: Tree::default(),
@@ -272,6 +279,7 @@ impl Agent {
     }
 
     fn do_what_is_due(&mut self) {
+        self.follow_cpus();
         let now = Instant::now();
         if now >= self.next_sync {
             self.next_sync = now + self.config.sync_frequency;

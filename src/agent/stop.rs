@@ -317,6 +317,7 @@ impl Agent {
         self.ledger.release(&holder(&key));
         self.waiting.remove(&key);
         self.room = true;
+        self.count_cpus();
         self.publish_accounts();
         tracing::info!(
             POD = key.name,

@@ -14,11 +14,19 @@ pub enum Controller {
     Pids,
     /// `hugetlb`, on v2 since Linux 5.6.
     Hugetlb,
+    /// `cpuset`, on v2 since Linux 5.0.
+    Cpuset,
 }
 
 impl Controller {
     /// All that the project uses.
-    pub const ALL: [Self; 4] = [Self::Cpu, Self::Memory, Self::Pids, Self::Hugetlb];
+    pub const ALL: [Self; 5] = [
+        Self::Cpu,
+        Self::Memory,
+        Self::Pids,
+        Self::Hugetlb,
+        Self::Cpuset,
+    ];
 
     /// The kernel's name.
     pub const fn name(self) -> &'static str {
@@ -27,6 +35,7 @@ impl Controller {
             Self::Memory => "memory",
             Self::Pids => "pids",
             Self::Hugetlb => "hugetlb",
+            Self::Cpuset => "cpuset",
         }
     }
 }
@@ -53,6 +62,13 @@ impl ControllerSet {
         text.split_ascii_whitespace()
             .filter_map(|name| Controller::ALL.into_iter().find(|c| c.name() == name))
             .collect()
+    }
+
+    /// The same without one.
+    #[must_use]
+    pub fn except(mut self, controller: Controller) -> Self {
+        self.0.remove(&controller);
+        self
     }
 
     /// Whether the controller is in the set.

@@ -7,7 +7,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use super::Controller;
-use crate::units::{Bytes, CpuMax, CpuWeight, HugePageSize, Limit, PageSize};
+use crate::units::{Bytes, CpuMax, CpuSet, CpuWeight, HugePageSize, Limit, Micros, PageSize};
 
 /// A file of a cgroup that the project writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -16,6 +16,8 @@ pub enum InterfaceFile {
     CpuWeight,
     /// `cpu.max`
     CpuMax,
+    /// `cpu.max.burst`, Linux 5.14
+    CpuMaxBurst,
     /// `memory.min`
     MemoryMin,
     /// `memory.low`
@@ -34,13 +36,17 @@ pub enum InterfaceFile {
     HugetlbRsvdMax(HugePageSize),
     /// `pids.max`
     PidsMax,
+    /// `cpuset.cpus`
+    CpusetCpus,
+    /// `cpuset.mems`
+    CpusetMems,
 }
 
 impl InterfaceFile {
     /// The controller that provides the file.
     pub fn controller(self) -> Controller {
         match self {
-            Self::CpuWeight | Self::CpuMax => Controller::Cpu,
+            Self::CpuWeight | Self::CpuMax | Self::CpuMaxBurst => Controller::Cpu,
             Self::MemoryMin
             | Self::MemoryLow
             | Self::MemoryHigh
@@ -49,6 +55,7 @@ impl InterfaceFile {
             | Self::MemoryOomGroup => Controller::Memory,
             Self::HugetlbMax(_) | Self::HugetlbRsvdMax(_) => Controller::Hugetlb,
             Self::PidsMax => Controller::Pids,
+            Self::CpusetCpus | Self::CpusetMems => Controller::Cpuset,
         }
     }
 
@@ -57,6 +64,7 @@ impl InterfaceFile {
         let mut files = vec![
             Self::CpuWeight,
             Self::CpuMax,
+            Self::CpuMaxBurst,
             Self::MemoryMin,
             Self::MemoryLow,
             Self::MemoryHigh,
@@ -68,7 +76,7 @@ impl InterfaceFile {
             files.push(Self::HugetlbMax(size));
             files.push(Self::HugetlbRsvdMax(size));
         }
-        files.push(Self::PidsMax);
+        files.extend([Self::PidsMax, Self::CpusetCpus, Self::CpusetMems]);
         files
     }
 }
@@ -78,6 +86,7 @@ impl fmt::Display for InterfaceFile {
         match self {
             Self::CpuWeight => f.write_str("cpu.weight"),
             Self::CpuMax => f.write_str("cpu.max"),
+            Self::CpuMaxBurst => f.write_str("cpu.max.burst"),
             Self::MemoryMin => f.write_str("memory.min"),
             Self::MemoryLow => f.write_str("memory.low"),
             Self::MemoryHigh => f.write_str("memory.high"),
@@ -87,6 +96,8 @@ impl fmt::Display for InterfaceFile {
             Self::HugetlbMax(size) => write!(f, "hugetlb.{size}.max"),
             Self::HugetlbRsvdMax(size) => write!(f, "hugetlb.{size}.rsvd.max"),
             Self::PidsMax => f.write_str("pids.max"),
+            Self::CpusetCpus => f.write_str("cpuset.cpus"),
+            Self::CpusetMems => f.write_str("cpuset.mems"),
         }
     }
 }
@@ -119,6 +130,8 @@ pub enum Setting {
     CpuWeight(CpuWeight),
     /// Bound of CPU time.
     CpuMax(CpuMax),
+    /// Run time that was not used and can be, beyond the quota of a period. At most the quota.
+    CpuMaxBurst(Micros),
     /// Memory that is never reclaimed.
     MemoryMin(Limit<Bytes>),
     /// Memory that is reclaimed last.
@@ -137,6 +150,10 @@ pub enum Setting {
     HugetlbRsvdMax(HugePageSize, Limit<Bytes>),
     /// Bound of tasks: processes and threads.
     PidsMax(Limit<u64>),
+    /// CPUs that its processes may run on; none: those of the cgroup above.
+    CpusetCpus(CpuSet),
+    /// NUMA nodes that its processes get memory from; none: those of the cgroup above.
+    CpusetMems(CpuSet),
 }
 
 impl Setting {
@@ -145,6 +162,7 @@ impl Setting {
         match self {
             Self::CpuWeight(_) => InterfaceFile::CpuWeight,
             Self::CpuMax(_) => InterfaceFile::CpuMax,
+            Self::CpuMaxBurst(_) => InterfaceFile::CpuMaxBurst,
             Self::MemoryMin(_) => InterfaceFile::MemoryMin,
             Self::MemoryLow(_) => InterfaceFile::MemoryLow,
             Self::MemoryHigh(_) => InterfaceFile::MemoryHigh,
@@ -154,6 +172,8 @@ impl Setting {
             Self::HugetlbMax(size, _) => InterfaceFile::HugetlbMax(*size),
             Self::HugetlbRsvdMax(size, _) => InterfaceFile::HugetlbRsvdMax(*size),
             Self::PidsMax(_) => InterfaceFile::PidsMax,
+            Self::CpusetCpus(_) => InterfaceFile::CpusetCpus,
+            Self::CpusetMems(_) => InterfaceFile::CpusetMems,
         }
     }
 
@@ -162,6 +182,7 @@ impl Setting {
         match self {
             Self::CpuWeight(weight) => weight.to_string(),
             Self::CpuMax(max) => max.to_string(),
+            Self::CpuMaxBurst(burst) => burst.to_string(),
             Self::MemoryMin(bytes)
             | Self::MemoryLow(bytes)
             | Self::MemoryHigh(bytes)
@@ -171,6 +192,7 @@ impl Setting {
             | Self::HugetlbRsvdMax(_, bytes) => bytes.to_string(),
             Self::MemoryOomGroup(group) => u8::from(*group).to_string(),
             Self::PidsMax(tasks) => tasks.to_string(),
+            Self::CpusetCpus(set) | Self::CpusetMems(set) => set.to_string(),
         }
     }
 
@@ -197,6 +219,7 @@ impl Setting {
         Some(match file {
             InterfaceFile::CpuWeight => Self::CpuWeight(text.parse().ok()?),
             InterfaceFile::CpuMax => Self::CpuMax(text.parse().ok()?),
+            InterfaceFile::CpuMaxBurst => Self::CpuMaxBurst(Micros(text.parse().ok()?)),
             InterfaceFile::MemoryMin => Self::MemoryMin(bytes()?),
             InterfaceFile::MemoryLow => Self::MemoryLow(bytes()?),
             InterfaceFile::MemoryHigh => Self::MemoryHigh(bytes()?),
@@ -210,6 +233,8 @@ impl Setting {
             InterfaceFile::HugetlbMax(size) => Self::HugetlbMax(size, bytes()?),
             InterfaceFile::HugetlbRsvdMax(size) => Self::HugetlbRsvdMax(size, bytes()?),
             InterfaceFile::PidsMax => Self::PidsMax(text.parse().ok()?),
+            InterfaceFile::CpusetCpus => Self::CpusetCpus(text.parse().ok()?),
+            InterfaceFile::CpusetMems => Self::CpusetMems(text.parse().ok()?),
         })
     }
 
@@ -239,6 +264,7 @@ impl Setting {
         match file {
             InterfaceFile::CpuWeight => Self::CpuWeight(CpuWeight::DEFAULT),
             InterfaceFile::CpuMax => Self::CpuMax(CpuMax::unlimited(CpuMax::DEFAULT_PERIOD)),
+            InterfaceFile::CpuMaxBurst => Self::CpuMaxBurst(Micros(0)),
             InterfaceFile::MemoryMin => Self::MemoryMin(Limit::At(Bytes::ZERO)),
             InterfaceFile::MemoryLow => Self::MemoryLow(Limit::At(Bytes::ZERO)),
             InterfaceFile::MemoryHigh => Self::MemoryHigh(Limit::Max),
@@ -248,6 +274,8 @@ impl Setting {
             InterfaceFile::HugetlbMax(size) => Self::HugetlbMax(size, Limit::Max),
             InterfaceFile::HugetlbRsvdMax(size) => Self::HugetlbRsvdMax(size, Limit::Max),
             InterfaceFile::PidsMax => Self::PidsMax(Limit::Max),
+            InterfaceFile::CpusetCpus => Self::CpusetCpus(CpuSet::EMPTY),
+            InterfaceFile::CpusetMems => Self::CpusetMems(CpuSet::EMPTY),
         }
     }
 }
@@ -376,6 +404,9 @@ mod tests {
             (InterfaceFile::MemoryMax, "+4096"),
             (InterfaceFile::HugetlbMax(HugePageSize::TWO_MIB), "00"),
             (InterfaceFile::PidsMax, "-0"),
+            (InterfaceFile::CpusetCpus, "0,1"),
+            (InterfaceFile::CpusetCpus, "0-0"),
+            (InterfaceFile::CpusetMems, "512"),
         ] {
             assert_eq!(Setting::parse(file, text), None, "{file} {text}");
         }

@@ -2,8 +2,9 @@
 
 use super::Config;
 
-/// Settings that only a restart changes: who the node is, where things are, and who is let in.
-const FIXED: [&str; 7] = [
+/// Settings that only a restart changes: who the node is, where things are, who is let in, and
+/// which CPUs containers have to themselves.
+const FIXED: [&str; 9] = [
     "nodeName",
     "cgroupRoot",
     "stateDir",
@@ -11,6 +12,8 @@ const FIXED: [&str; 7] = [
     "socket",
     "socketGroup",
     "adminGroup",
+    "cpuManagerPolicy",
+    "reservedSystemCPUs",
 ];
 
 /// A configuration that follows another one.
@@ -39,6 +42,8 @@ impl Config {
             socket: self.socket.clone(),
             socket_group: self.socket_group.clone(),
             admin_group: self.admin_group.clone(),
+            cpu_manager_policy: self.cpu_manager_policy,
+            reserved_system_cpus: self.reserved_system_cpus.clone(),
             ..new
         };
         Change {
@@ -113,7 +118,10 @@ mod tests {
         let mut texts = serde_json::to_value(Config::default()).unwrap();
         for name in FIXED {
             let setting = texts.get_mut(name).unwrap();
-            *setting = serde_json::json!(format!("/x{}", setting.as_str().unwrap()));
+            *setting = match name {
+                "cpuManagerPolicy" => serde_json::json!("static"),
+                _ => serde_json::json!(format!("/x{}", setting.as_str().unwrap())),
+            };
         }
         let new: Config = serde_json::from_value(texts).unwrap();
         let change = Config::default().follow(new);

@@ -11,13 +11,14 @@ use serde::{Deserialize, Serialize};
 
 use crate::model::LimitedResource;
 use crate::model::policy::{
-    CpuWeightFormula, DriftPolicy, MemoryReservationPolicy, OomPolicy, Policy, StoragePolicy,
-    SwapBehavior,
+    CpuManagerPolicy, CpuWeightFormula, DriftPolicy, MemoryReservationPolicy, OomPolicy, Policy,
+    StoragePolicy, SwapBehavior,
 };
 use crate::units::quantity::Format;
 use crate::units::{Micros, Quantity};
 
 mod change;
+mod cpus;
 mod duration;
 mod eviction;
 mod limited;
@@ -60,6 +61,9 @@ pub struct Config {
     #[serde(rename = "cpuCFSQuotaPeriod", with = "duration")]
     pub cpu_cfs_quota_period: Duration,
     pub cpu_weight_formula: CpuWeightFormula,
+    pub cpu_manager_policy: CpuManagerPolicy,
+    #[serde(rename = "reservedSystemCPUs")]
+    pub reserved_system_cpus: String,
     pub memory_reservation_policy: MemoryReservationPolicy,
     pub swap_behavior: SwapBehavior,
     pub pod_pids_limit: i64,
@@ -133,6 +137,8 @@ impl Default for Config {
             cpu_cfs_quota: true,
             cpu_cfs_quota_period: Duration::from_millis(100),
             cpu_weight_formula: CpuWeightFormula::default(),
+            cpu_manager_policy: CpuManagerPolicy::default(),
+            reserved_system_cpus: String::new(),
             memory_reservation_policy: MemoryReservationPolicy::default(),
             swap_behavior: SwapBehavior::default(),
             pod_pids_limit: -1,
@@ -216,6 +222,7 @@ impl Config {
             cpu_cfs_quota_period: Micros(
                 u64::try_from(self.cpu_cfs_quota_period.as_micros()).unwrap_or(u64::MAX),
             ),
+            cpu_manager: self.cpu_manager_policy,
             memory_reservation: self.memory_reservation_policy,
             swap_behavior: self.swap_behavior,
             pod_pids_limit: u64::try_from(self.pod_pids_limit).ok().into(),
@@ -288,6 +295,7 @@ impl Config {
                 }
             }
         }
+        problems.extend(self.cpu_problems());
         problems.extend(self.eviction().err().unwrap_or_default());
         for (resource, amount) in &self.extended_resources {
             if !crate::model::ResourceName::from(resource.as_str()).is_extended() {

@@ -121,7 +121,8 @@ fn parts(
     handle: Handle,
     tokio: tokio::runtime::Handle,
 ) -> anyhow::Result<Parts> {
-    let kernel = Cgroupfs::open(&config.cgroup_root, translation::ours)
+    let controllers = translation::controllers(&config.policy());
+    let kernel = Cgroupfs::open(&config.cgroup_root, &controllers, translation::ours)
         .with_context(|| format!("cannot use {}", config.cgroup_root.display()))?;
     let store_path = config.state_dir.join("store.redb");
     let (store, aside) = store::open_or_set_aside(&store_path)?;

@@ -7,7 +7,7 @@ use std::cmp::Ordering;
 
 use super::plan::{Cause, Step};
 use crate::cgroup::{CgroupPath, InterfaceFile, Op, Setting};
-use crate::units::Limit;
+use crate::units::{CpuSet, Limit};
 
 /// Steps by group. Cgroups must be handed in parents first.
 #[derive(Debug, Default)]
@@ -23,7 +23,7 @@ pub(super) struct Order {
 /// What a write does to the amount that a file stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Change {
-    /// The file stands for no amount.
+    /// The file stands for no amount, or neither value for the smaller one.
     Free,
     Lower,
     Raise,
@@ -108,6 +108,12 @@ fn rank(file: InterfaceFile) -> u8 {
         // Bounds that do not touch each other. A child above its parent is accepted. A throttle that
         // somebody set goes before anything else may grow.
         InterfaceFile::CpuMax | InterfaceFile::PidsMax | InterfaceFile::MemoryHigh => 1,
+        // What many share is left before one has it to itself. A child outside its parent's set is accepted;
+        // a change of `cpuset.mems` moves pages, on CPUs that are right by then.
+        InterfaceFile::CpusetCpus => 1,
+        InterfaceFile::CpusetMems => 2,
+        // The kernel refuses a burst above the quota, and a quota below the burst (`tg_set_cfs_bandwidth`).
+        InterfaceFile::CpuMaxBurst => 2,
         // Swap is bounded before memory, so that reclaim for a smaller `memory.max` does not push out
         // more than the new bound of swap: what is swapped out stays (`memory.swap.max` does not
         // swap in).
@@ -155,6 +161,23 @@ pub(super) fn compare(one: Setting, other: Setting) -> Option<Ordering> {
             Some(one.cmp(&other))
         }
         (Setting::PidsMax(one), Setting::PidsMax(other)) => Some(one.cmp(&other)),
+        (Setting::CpuMaxBurst(one), Setting::CpuMaxBurst(other)) => Some(one.cmp(&other)),
+        (Setting::CpusetCpus(one), Setting::CpusetCpus(other))
+        | (Setting::CpusetMems(one), Setting::CpusetMems(other)) => compare_sets(one, other),
         _ => None,
+    }
+}
+
+/// The empty set stands for all that there is above. Of two sets of which neither has all of the other, none
+/// is the larger.
+fn compare_sets(one: CpuSet, other: CpuSet) -> Option<Ordering> {
+    match (one.is_empty(), other.is_empty()) {
+        (true, true) => Some(Ordering::Equal),
+        (true, false) => Some(Ordering::Greater),
+        (false, true) => Some(Ordering::Less),
+        (false, false) if one == other => Some(Ordering::Equal),
+        (false, false) if one.is_subset(other) => Some(Ordering::Less),
+        (false, false) if other.is_subset(one) => Some(Ordering::Greater),
+        (false, false) => None,
     }
 }

@@ -21,6 +21,7 @@ pub mod qos;
 pub mod resource;
 pub mod resource_quota;
 pub mod space;
+pub mod topology;
 pub mod volume;
 
 pub use cluster_quota::{ClusterResourceQuota, NamespaceSelector};
@@ -36,3 +37,4 @@ pub use policy::Policy;
 pub use qos::QosClass;
 pub use resource::{List, ResourceList, ResourceName, Resources};
 pub use resource_quota::{LimitedResource, Operator, ResourceQuota, Scope, ScopeTerm};
+pub use topology::Topology;

@@ -13,6 +13,8 @@ pub struct Policy {
     pub cpu_cfs_quota: bool,
     /// The period of `cpu.max` (`cpuCFSQuotaPeriod`), 1000 to 1,000,000 µs.
     pub cpu_cfs_quota_period: Micros,
+    /// Whether containers get CPUs to themselves.
+    pub cpu_manager: CpuManagerPolicy,
     /// What a memory request protects.
     pub memory_reservation: MemoryReservationPolicy,
     /// Who may swap.
@@ -29,6 +31,7 @@ impl Default for Policy {
             cpu_weight_formula: CpuWeightFormula::Quadratic,
             cpu_cfs_quota: true,
             cpu_cfs_quota_period: CpuMax::DEFAULT_PERIOD,
+            cpu_manager: CpuManagerPolicy::None,
             memory_reservation: MemoryReservationPolicy::Hard,
             swap_behavior: SwapBehavior::NoSwap,
             pod_pids_limit: Limit::Max,
@@ -46,6 +49,17 @@ pub enum CpuWeightFormula {
     Quadratic,
     /// 1 CPU = 39, as KEP-2254 and older runtimes.
     Linear,
+}
+
+/// Whether containers get CPUs to themselves.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum CpuManagerPolicy {
+    /// All share all CPUs, by weight.
+    #[default]
+    None,
+    /// Containers of Guaranteed pods that ask for whole CPUs get them, for as long as the pod lives.
+    Static,
 }
 
 /// What a memory request protects from reclaim.
@@ -84,7 +98,7 @@ pub enum DriftPolicy {
 
 impl DriftPolicy {
     /// The controllers whose files it is chosen for.
-    pub const CONTROLLERS: [&str; 4] = ["cpu", "memory", "pids", "hugetlb"];
+    pub const CONTROLLERS: [&str; 5] = ["cpu", "memory", "pids", "hugetlb", "cpuset"];
 }
 
 /// What happens where a pod's files take more disk than their limit.

@@ -5,7 +5,9 @@
 use std::io;
 use std::path::Path;
 
-use crate::model::{ResourceList, ResourceName};
+use crate::model::topology::Cpu;
+use crate::model::{ResourceList, ResourceName, Topology};
+use crate::units::cpu_set::{CpuSet, count_listed};
 use crate::units::quantity::Format;
 use crate::units::{Bytes, HugePageSize, PageSize, Quantity};
 
@@ -20,6 +22,8 @@ pub struct NodeFacts {
     pub max_pids: Option<u64>,
     /// Swap in all.
     pub swap: Bytes,
+    /// How its CPUs belong together; or why that is not known.
+    pub topology: Result<Topology, String>,
 }
 
 /// Reads the facts; `disk` is a directory on the file system that holds the pods' files.
@@ -62,6 +66,7 @@ pub fn read(disk: &Path) -> io::Result<NodeFacts> {
             .filter_map(|file| read_number(Path::new(file)))
             .min(),
         swap: Bytes(meminfo.swap_total),
+        topology: topology(Path::new("/sys/devices/system")),
     })
 }
 
@@ -69,15 +74,51 @@ pub fn read(disk: &Path) -> io::Result<NodeFacts> {
 /// are not bound to its affinity.
 fn online_cpus() -> Option<u64> {
     let text = std::fs::read_to_string("/sys/devices/system/cpu/online").ok()?;
-    count_list(text.trim())
+    count_listed(text.trim()).ok().filter(|count| *count > 0)
 }
 
-fn count_list(list: &str) -> Option<u64> {
-    list.split(',').try_fold(0u64, |count, range| {
-        let (from, to) = range.split_once('-').unwrap_or((range, range));
-        let (from, to) = (from.parse::<u64>().ok()?, to.parse::<u64>().ok()?);
-        count.checked_add(to.checked_sub(from)?.checked_add(1)?)
-    })
+/// The CPUs that are on, their cores and their NUMA nodes, as told in `cpu` and `node` below `system`. A
+/// kernel without NUMA has no directory `node`: one node has all then.
+fn topology(system: &Path) -> Result<Topology, String> {
+    let read = |path: &Path| {
+        let text = std::fs::read_to_string(path);
+        text.map_err(|error| format!("cannot read {}: {error}", path.display()))
+    };
+    let list = |path: &Path| {
+        let set = read(path)?.trim().parse::<CpuSet>();
+        set.map_err(|error| format!("{}: {error}", path.display()))
+    };
+    let online = list(&system.join("cpu/online"))?;
+    let nodes = system.join("node");
+    let numbered = if nodes.is_dir() {
+        let numbers = list(&nodes.join("online"))?;
+        let cpus = |number| Ok((number, list(&nodes.join(format!("node{number}/cpulist")))?));
+        numbers
+            .iter()
+            .map(cpus)
+            .collect::<Result<Vec<_>, String>>()?
+    } else {
+        vec![(0, online)]
+    };
+    let memory = if nodes.is_dir() {
+        list(&nodes.join("has_memory"))?
+    } else {
+        let mut first = CpuSet::EMPTY;
+        first.insert(0).map_err(|error| error.to_string())?;
+        first
+    };
+    let mut cpus = Vec::new();
+    for number in online.iter() {
+        let siblings = system.join(format!("cpu/cpu{number}/topology/thread_siblings_list"));
+        let core = list(&siblings)?.intersection(online).first();
+        let node = numbered.iter().find(|(_, cpus)| cpus.contains(number));
+        cpus.push(Cpu {
+            number,
+            core: core.unwrap_or(number),
+            node: node.map_or(0, |(node, _)| *node),
+        });
+    }
+    Topology::new(cpus, memory)
 }
 
 /// Sizes and numbers of reserved huge pages, from directories such as `hugepages-2048kB`.
@@ -111,17 +152,51 @@ fn read_number(path: &Path) -> Option<u64> {
 mod tests {
     use super::*;
 
+    fn write(path: &Path, text: &str) {
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, text).unwrap();
+    }
+
     #[test]
-    fn cpu_lists_are_counted() {
-        for (list, count) in [
-            ("0", Some(1)),
-            ("0-3", Some(4)),
-            ("0-1,4,6-7", Some(5)),
-            ("", None),
-            ("3-1", None),
-        ] {
-            assert_eq!(count_list(list), count, "{list:?}");
+    fn cores_and_nodes_are_read_as_far_as_they_are_on() {
+        let dir = tempfile::tempdir().unwrap();
+        let system = dir.path();
+        write(&system.join("cpu/online"), "0-1,3-5\n");
+        for (cpu, siblings) in [(0, "0,4"), (1, "1,5"), (3, "2-3"), (4, "0,4"), (5, "1,5")] {
+            let file = format!("cpu/cpu{cpu}/topology/thread_siblings_list");
+            write(&system.join(file), &format!("{siblings}\n"));
         }
+        let one = topology(system).unwrap();
+        assert_eq!(one.nodes(), [(0, "0-1,3-5".parse().unwrap())]);
+        assert_eq!(one.memory().to_string(), "0");
+        let cores: Vec<_> = one.cores().iter().map(CpuSet::to_string).collect();
+        assert_eq!(cores, ["0,4", "1,5", "3"]);
+
+        write(&system.join("node/online"), "0,2-3\n");
+        write(&system.join("node/has_memory"), "0,3\n");
+        for (node, cpus) in [(0, "0,4"), (2, "1-3,5"), (3, "")] {
+            write(
+                &system.join(format!("node/node{node}/cpulist")),
+                &format!("{cpus}\n"),
+            );
+        }
+        let several = topology(system).unwrap();
+        let nodes: Vec<_> = several
+            .nodes()
+            .iter()
+            .map(|(node, cpus)| format!("{node}: {cpus}"))
+            .collect();
+        assert_eq!(nodes, ["0: 0,4", "2: 1,3,5"]);
+        assert_eq!(several.memory().to_string(), "0,3");
+
+        write(&system.join("cpu/online"), "0-600\n");
+        let why = topology(system).unwrap_err();
+        assert!(
+            why.ends_with("cpu/online: CPU 600 is beyond 511, the last that can be placed on"),
+            "{why}"
+        );
+        std::fs::remove_file(system.join("cpu/online")).unwrap();
+        assert!(topology(system).unwrap_err().starts_with("cannot read "));
     }
 
     #[test]
@@ -149,5 +224,11 @@ mod tests {
         assert!(facts.capacity.cpu().unwrap().0 >= 1000);
         assert!(facts.capacity.memory().unwrap() > Bytes::mib(1));
         assert!(facts.max_pids.unwrap() > 1);
+        let topology = facts.topology.unwrap();
+        assert_eq!(
+            topology.all().count() * 1000,
+            facts.capacity.cpu().unwrap().0
+        );
+        assert!(!topology.memory_of(topology.all()).is_empty());
     }
 }

@@ -181,6 +181,18 @@ fn period(policy: &Policy) -> Micros {
     Micros(policy.cpu_cfs_quota_period.0.clamp(1000, 1_000_000))
 }
 
+/// The run time of an amount of CPU in each period.
+pub(super) fn run_time(amount: MilliCpu, policy: &Policy) -> Micros {
+    Micros(u64::try_from(exact_quota(amount, period(policy))).unwrap_or(u64::MAX))
+}
+
+/// No bound of CPU time, whatever the limit is.
+pub(super) fn unbound(draft: &mut Draft, policy: &Policy, why: impl Into<String>) {
+    draft.forget(InterfaceFile::CpuMax);
+    draft.note(InterfaceFile::CpuMax, why);
+    draft.set(Setting::CpuMax(CpuMax::unlimited(period(policy))));
+}
+
 fn set_weight(draft: &mut Draft, request: MilliCpu, policy: &Policy) {
     let weight = weight(shares(request), policy.cpu_weight_formula);
     if request > MAX_WEIGHED {

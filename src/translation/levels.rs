@@ -7,7 +7,7 @@ use super::cpu;
 use super::layout::{Level, qos_path};
 use super::memory::{self, Protection};
 use super::note::Draft;
-use super::{CgroupPlan, controllers, hugetlb, pids};
+use super::{CgroupPlan, enabled, hugetlb, pids};
 use crate::cgroup::{CgroupPath, Tree};
 use crate::model::{Node, Policy, QosClass};
 use crate::units::{Bytes, MilliCpu};
@@ -98,7 +98,7 @@ pub fn levels(totals: &Totals, node: &Node, policy: &Policy) -> LevelTree {
     let sizes = node.huge_page_sizes();
     let mut levels = LevelTree::default();
 
-    let mut top = Draft::above(controllers(&sizes));
+    let mut top = Draft::above(enabled(policy, &sizes));
     cpu::top(&mut top, node);
     memory::top(&mut top, totals.all.into(), node);
     hugetlb::top(&mut top, node, &sizes);
@@ -115,7 +115,7 @@ pub fn levels(totals: &Totals, node: &Node, policy: &Policy) -> LevelTree {
         (QosClass::Burstable, burstable),
         (QosClass::BestEffort, best_effort),
     ] {
-        let mut draft = Draft::above(controllers(&sizes));
+        let mut draft = Draft::above(enabled(policy, &sizes));
         cpu::qos(&mut draft, requests, policy);
         memory::qos(&mut draft, protection);
         hugetlb::qos(&mut draft, &sizes);

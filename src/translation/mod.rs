@@ -5,7 +5,9 @@
 //! policy. The only place that knows both pods and cgroups. It must never look at what is in the
 //! kernel; `enforcement` does.
 
+mod burst;
 pub mod cpu;
+pub mod cpuset;
 pub mod hugetlb;
 pub mod layout;
 pub mod levels;
@@ -15,14 +17,16 @@ pub mod oom_score;
 pub mod pids;
 pub mod tightest;
 
+pub use cpuset::Placement;
 pub use layout::{Level, Place, container_path, level_of, ours, pod_path, qos_path};
 pub use levels::{LevelTree, Share, Totals, levels};
 pub use note::Note;
 pub use oom_score::oom_score_adj;
 pub use tightest::{Tightest, tightest};
 
-use crate::admission::AdmittedPod;
+use crate::admission::{AdmittedPod, cpus};
 use crate::cgroup::{self, CgroupPath, Controller, ControllerSet, Tree};
+use crate::model::policy::CpuManagerPolicy;
 use crate::model::{EffectivePod, Node, Policy, ResourceName};
 use crate::units::{HugePageSize, Quantity};
 use note::Draft;
@@ -65,8 +69,18 @@ impl PodTree {
     }
 }
 
-/// The wanted cgroups of a pod.
+/// The wanted cgroups of a pod whose containers are not placed on CPUs.
 pub fn translate_pod(pod: &AdmittedPod, node: &Node, policy: &Policy) -> PodTree {
+    translate_placed(pod, node, policy, None)
+}
+
+/// The wanted cgroups of a pod.
+pub fn translate_placed(
+    pod: &AdmittedPod,
+    node: &Node,
+    policy: &Policy,
+    placement: Option<&Placement<'_>>,
+) -> PodTree {
     let sizes = node.huge_page_sizes();
     let effective = pod.effective();
     let mut tree = Tree::default();
@@ -83,8 +97,13 @@ pub fn translate_pod(pod: &AdmittedPod, node: &Node, policy: &Policy) -> PodTree
     };
 
     let path = pod_path(pod.qos(), &pod.pod().uid);
-    let mut draft = Draft::above(controllers(&sizes));
+    let mut draft = Draft::above(enabled(policy, &sizes));
     cpu::pod(&mut draft, pod.qos(), effective, policy);
+    if let Some(placement) = placement {
+        cpuset::pod(&mut draft, placement, policy);
+    }
+    let bursts = burst::chosen(pod.pod());
+    burst::pod(&mut draft, effective, &bursts, policy);
     let share = memory::pod(&mut draft, pod, node, policy);
     hugetlb::pod(&mut draft, effective, &sizes);
     pids::pod(&mut draft, pod.pod(), policy);
@@ -99,12 +118,22 @@ pub fn translate_pod(pod: &AdmittedPod, node: &Node, policy: &Policy) -> PodTree
     }
     put(path.clone(), None, draft);
 
+    let wishes = match policy.cpu_manager {
+        CpuManagerPolicy::Static => cpus::wishes(pod),
+        CpuManagerPolicy::None => Vec::new(),
+    };
     for container in &effective.containers {
         let Some(path) = container_path(&path, &container.name) else {
             continue;
         };
         let mut draft = Draft::default();
         cpu::container(&mut draft, container, policy);
+        if let Some(placement) = placement {
+            cpuset::container(&mut draft, container, placement, policy);
+        } else if let Some((_, count)) = wishes.iter().find(|(name, _)| *name == container.name) {
+            cpuset::unplaced(&mut draft, *count);
+        }
+        burst::container(&mut draft, container, &bursts, policy);
         memory::container(&mut draft, pod, &share, container, node, policy);
         hugetlb::container(&mut draft, container, &sizes);
         pids::container(&mut draft);
@@ -123,11 +152,24 @@ pub fn translate_pod(pod: &AdmittedPod, node: &Node, policy: &Policy) -> PodTree
     }
 }
 
+/// The controllers that a node with this policy needs.
+pub fn controllers(policy: &Policy) -> ControllerSet {
+    let all = ControllerSet::all();
+    match policy.cpu_manager {
+        CpuManagerPolicy::Static => all,
+        CpuManagerPolicy::None => all.except(Controller::Cpuset),
+    }
+}
+
 /// What the children of a cgroup get: every controller whose files are set. Without huge pages there
 /// is no such file, and perhaps no such controller.
-fn controllers(sizes: &[HugePageSize]) -> ControllerSet {
-    let is_used = |controller: &Controller| *controller != Controller::Hugetlb || !sizes.is_empty();
-    Controller::ALL.into_iter().filter(is_used).collect()
+fn enabled(policy: &Policy, sizes: &[HugePageSize]) -> ControllerSet {
+    let all = controllers(policy);
+    if sizes.is_empty() {
+        all.except(Controller::Hugetlb)
+    } else {
+        all
+    }
 }
 
 /// Which containers keep the pod from having a bound, where others have one.

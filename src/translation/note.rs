@@ -52,6 +52,16 @@ impl Draft {
         });
     }
 
+    /// The value of a file so far.
+    pub(super) fn get(&self, file: InterfaceFile) -> Option<Setting> {
+        self.node.get(file)
+    }
+
+    /// Takes back what was said of a file.
+    pub(super) fn forget(&mut self, file: InterfaceFile) {
+        self.notes.retain(|note| note.file != Some(file));
+    }
+
     /// The cgroup, with a note for every value of which the kernel keeps less.
     pub(super) fn finish(mut self, page: PageSize) -> (Node, Vec<Note>) {
         let rounded: Vec<Note> = self

@@ -56,7 +56,12 @@ pub fn tightest(path: &CgroupPath, tree: &Tree) -> Vec<Tightest> {
 }
 
 fn counts_along_the_path(value: Setting) -> bool {
-    !matches!(value, Setting::CpuWeight(_) | Setting::MemoryOomGroup(_))
+    match value {
+        Setting::CpuWeight(_) | Setting::CpuMaxBurst(_) | Setting::MemoryOomGroup(_) => false,
+        // No list says nothing: that above holds.
+        Setting::CpusetCpus(set) | Setting::CpusetMems(set) => !set.is_empty(),
+        _ => true,
+    }
 }
 
 /// Whether `a` allows less than `b`, both of the same file.
@@ -71,6 +76,10 @@ fn is_tighter(a: Setting, b: Setting) -> bool {
         | (Setting::HugetlbMax(_, a), Setting::HugetlbMax(_, b))
         | (Setting::HugetlbRsvdMax(_, a), Setting::HugetlbRsvdMax(_, b)) => a < b,
         (Setting::PidsMax(a), Setting::PidsMax(b)) => a < b,
+        (Setting::CpusetCpus(a), Setting::CpusetCpus(b))
+        | (Setting::CpusetMems(a), Setting::CpusetMems(b)) => {
+            !a.is_empty() && a != b && a.is_subset(b)
+        }
         _ => false,
     }
 }

@@ -5,10 +5,12 @@
 
 pub mod bytes;
 pub mod cpu;
+pub mod cpu_set;
 pub mod limit;
 pub mod quantity;
 
 pub use bytes::{Bytes, HugePageSize, PageSize};
 pub use cpu::{CpuMax, CpuWeight, Micros, MilliCpu};
+pub use cpu_set::CpuSet;
 pub use limit::Limit;
 pub use quantity::{Format, Quantity, QuantityError};

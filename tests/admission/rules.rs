@@ -93,6 +93,13 @@ fn annotations_are_read_strictly() {
                 "group,process",
             ],
         ),
+        (
+            "allotd.dev/cpu-burst",
+            &["0", "250m", "0.5", "2"],
+            &[
+                "", "-1", "0.5m", "max", "1,", "1,2", "other=1", "c0=1", "c0=",
+            ],
+        ),
     ] {
         for (values, right) in [(good, true), (bad, false)] {
             for value in values {
@@ -108,6 +115,43 @@ fn annotations_are_read_strictly() {
                 assert_eq!(fields, expected, "{key}={value}");
             }
         }
+    }
+}
+
+#[test]
+fn a_burst_is_at_most_the_limit() {
+    for (burst, problem) in [
+        ("500m", None),
+        ("100m, c0=500m", None),
+        (
+            "501m",
+            Some(
+                "gives 501m to container c0, whose cpu limit is 500m: at most the limit can be saved up",
+            ),
+        ),
+        (
+            "c0=1",
+            Some(
+                "gives 1 to container c0, whose cpu limit is 500m: at most the limit can be saved up",
+            ),
+        ),
+        (
+            "c1=1",
+            Some("names container c1, which has no cpu limit: there is nothing to go beyond"),
+        ),
+    ] {
+        let limited = resources(&json!({"limits": {"cpu": "500m"}}));
+        let mut pod = pod_of(vec![
+            container("c0", ContainerKind::App, limited),
+            container("c1", ContainerKind::App, Resources::default()),
+        ]);
+        let annotation = "allotd.dev/cpu-burst".to_owned();
+        pod.annotations.insert(annotation, burst.to_owned());
+        let expected: Vec<_> = problem
+            .map(|problem| format!("metadata.annotations[allotd.dev/cpu-burst]: Invalid value: {burst:?}: {problem}"))
+            .into_iter()
+            .collect();
+        assert_eq!(refusals(pod), expected);
     }
 }
 

@@ -71,7 +71,7 @@ fn what_has_no_effect_is_told() {
     assert_eq!(
         judge(pod).warnings(),
         [
-            "annotation allotd.dev/pid-limit is not known: allotd.dev/pids-limit, allotd.dev/oom-policy, allotd.dev/storage-policy are",
+            "annotation allotd.dev/pid-limit is not known: allotd.dev/pids-limit, allotd.dev/oom-policy, allotd.dev/storage-policy, allotd.dev/cpu-burst are",
             "container c0: args are not used without a command",
         ]
     );

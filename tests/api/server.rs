@@ -133,6 +133,7 @@ impl Server {
                 page_size: PageSize::FOUR_KIB,
                 max_pids: Some(32_768),
                 swap: Bytes(0),
+                topology: Err("no test needs it".to_owned()),
             },
             system: SystemInfo::default(),
             kernel,

@@ -31,7 +31,7 @@ struct Owner {
 impl Owner {
     fn new() -> Result<Self, Box<dyn std::error::Error>> {
         Ok(Self {
-            kernel: Cgroupfs::open(Path::new(TOP), |_| true)?,
+            kernel: Cgroupfs::open(Path::new(TOP), &ControllerSet::all(), |_| true)?,
             applied: Tree::default(),
         })
     }

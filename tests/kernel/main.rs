@@ -68,6 +68,11 @@ const TOPICS: &[&[Test]] = &[
     node::eviction::TESTS,
 ];
 
+/// Files of tests that need so many CPUs: there only on a machine that has them, which `scripts/test` boots for
+/// them.
+const ON_MANY_CPUS: &[&[Test]] = &[node::cpus::TESTS];
+const MANY_CPUS: usize = 4;
+
 /// What a test returns. It may panic as well; both are failures with a text.
 type Outcome = Result<(), Box<dyn Error>>;
 
@@ -87,7 +92,9 @@ impl Test {
 }
 
 fn all_tests() -> impl Iterator<Item = &'static Test> {
-    TOPICS.iter().copied().flatten()
+    let cpus = std::thread::available_parallelism().map_or(1, usize::from);
+    let more = if cpus < MANY_CPUS { &[] } else { ON_MANY_CPUS };
+    TOPICS.iter().chain(more).copied().flatten()
 }
 
 fn main() -> ExitCode {

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use allotd::cgroup::{CgroupPath, Controller, ControllerSet, InterfaceFile, Node, Setting, Tree};
-use allotd::units::{Bytes, CpuMax, CpuWeight, HugePageSize, Limit, Micros};
+use allotd::units::{Bytes, CpuMax, CpuSet, CpuWeight, HugePageSize, Limit, Micros};
 use proptest::prelude::*;
 use proptest::sample::select;
 
@@ -57,6 +57,10 @@ pub fn setting_of(file: InterfaceFile) -> BoxedStrategy<Setting> {
                 })
                 .boxed()
         }
+        // Not above any quota.
+        InterfaceFile::CpuMaxBurst => (0..=1000_u64)
+            .prop_map(|us| Setting::CpuMaxBurst(Micros(us)))
+            .boxed(),
         InterfaceFile::MemoryMin => bytes().prop_map(Setting::MemoryMin).boxed(),
         InterfaceFile::MemoryLow => bytes().prop_map(Setting::MemoryLow).boxed(),
         InterfaceFile::MemoryHigh => bytes().prop_map(Setting::MemoryHigh).boxed(),
@@ -74,7 +78,21 @@ pub fn setting_of(file: InterfaceFile) -> BoxedStrategy<Setting> {
             (0..=4_194_304_u64).prop_map(|tasks| Setting::PidsMax(Limit::At(tasks))),
         ]
         .boxed(),
+        InterfaceFile::CpusetCpus => numbers().prop_map(Setting::CpusetCpus).boxed(),
+        InterfaceFile::CpusetMems => select(vec!["", "0", "1", "0-1", "3"])
+            .prop_map(|list| Setting::CpusetMems(list.parse().unwrap()))
+            .boxed(),
     }
+}
+
+fn numbers() -> impl Strategy<Value = CpuSet> {
+    prop::collection::vec(0..64_u64, 0..6).prop_map(|numbers| {
+        let mut set = CpuSet::EMPTY;
+        numbers
+            .into_iter()
+            .for_each(|number| set.insert(number).unwrap());
+        set
+    })
 }
 
 fn node() -> impl Strategy<Value = Node> {

@@ -8,6 +8,7 @@
     reason = "a test fails by panicking, in its helpers too"
 )]
 
+mod burst;
 mod frontend;
 mod levels;
 mod notes;

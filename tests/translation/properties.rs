@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 
 use allotd::cgroup::{CgroupPath, InterfaceFile, Setting, Tree};
 use allotd::model::effective::sum_of_containers;
-use allotd::model::policy::{CpuWeightFormula, MemoryReservationPolicy, OomPolicy, SwapBehavior};
+use allotd::model::policy::{
+    CpuManagerPolicy, CpuWeightFormula, MemoryReservationPolicy, OomPolicy, SwapBehavior,
+};
 use allotd::model::{
     ContainerKind, List, Node, Pod, Policy, QosClass, ResourceList, ResourceName, Resources,
 };
@@ -118,6 +120,7 @@ fn policy() -> impl Strategy<Value = Policy> {
                     CpuWeightFormula::Quadratic
                 },
                 cpu_cfs_quota: cfs,
+                cpu_manager: CpuManagerPolicy::None,
                 cpu_cfs_quota_period: Micros(period.into()),
                 memory_reservation,
                 swap_behavior: if swap {

@@ -83,6 +83,7 @@ impl Ledger {
             quotas: policies.map_or(&[], |policies| &policies.quotas),
             cluster_quotas: self.cluster_quotas(namespace).collect(),
             limited,
+            cpus: None,
         }
     }
 

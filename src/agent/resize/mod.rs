@@ -27,7 +27,6 @@ use crate::manifest::convert;
 use crate::model::QosClass;
 use crate::report::resize::{InForce, Resize};
 use crate::store::Expect;
-use crate::translation::translate_pod;
 use crate::units::Limit;
 
 pub use amounts::Amounts;
@@ -61,6 +60,7 @@ impl Agent {
         let asker = Asker {
             ledger: &self.ledger,
             holder: &holder,
+            exclusive: &entry.record.cpus,
             situation: self
                 .ledger
                 .situation(&self.node, &key.namespace, &self.limited),
@@ -170,7 +170,8 @@ impl Agent {
 
     /// The pod takes its new amounts from now on; that is durable.
     fn allocate(&mut self, key: &PodKey, admitted: AdmittedPod, change: &str) {
-        let translated = translate_pod(&admitted, &self.node, &self.policy);
+        let own = self.pods.get(key).map(|entry| entry.record.cpus.clone());
+        let translated = self.translate(&admitted, &own.unwrap_or_default());
         self.displace(key);
         let Some(entry) = self.pods.get_mut(key) else {
             return;

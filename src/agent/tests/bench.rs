@@ -41,9 +41,11 @@ pub struct Bench {
     tokio: tokio::runtime::Runtime,
     runs: Vec<Run>,
     /// What is set otherwise than by default.
-    settings: fn(&mut Config),
+    pub settings: fn(&mut Config),
     /// The name of the boot.
     boot: &'static str,
+    /// The CPUs that are on.
+    pub cpus: &'static str,
 }
 
 /// A process, and the directory of the run whose shim would watch it.
@@ -82,6 +84,7 @@ impl Bench {
             runs: Vec::new(),
             settings,
             boot: "first boot",
+            cpus: "0-3",
         };
         bench.start_agent();
         bench
@@ -137,6 +140,7 @@ impl Bench {
                 page_size: PageSize::FOUR_KIB,
                 max_pids: Some(32_768),
                 swap: Bytes(0),
+                topology: super::cpus::machine(self.cpus),
             },
             system: SystemInfo {
                 boot_id: self.boot.to_owned(),

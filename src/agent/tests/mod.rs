@@ -3,6 +3,7 @@
 mod accounts;
 mod bench;
 mod cases;
+mod cpus;
 mod definitions;
 mod drift;
 mod durable;

@@ -24,17 +24,22 @@ use crate::cgroup::{Controller, ControllerSet, ErrorKind, KernelError, Pid};
 const CONTROLLERS: &str = "cgroup.controllers";
 const SUBTREE: &str = "cgroup.subtree_control";
 
-/// Makes the cgroup `below` the mount's root and enables our controllers in all cgroups above it.
-/// Answers with what could not be enabled: one missing controller does not stop the others.
-pub(super) fn lay(mount: &Mount, below: &str) -> Result<Vec<KernelError>, KernelError> {
+/// Makes the cgroup `below` the mount's root and enables controllers in all cgroups above it. Answers with
+/// what could not be enabled: one missing controller does not stop the others.
+pub(super) fn lay(
+    mount: &Mount,
+    below: &str,
+    wanted: &ControllerSet,
+) -> Result<Vec<KernelError>, KernelError> {
     let shown = |path: &str| mount.shown(path);
     let open = |path: &str| {
         let opened = mount.root.below(path);
         opened.map_err(|errno| KernelError::new("open", shown(path), errno))
     };
-    let wanted = ControllerSet::all();
     if let Ok(top) = mount.root.below(below)
-        && set(&top, CONTROLLERS, &shown(below))? == wanted
+        && wanted
+            .without(&set(&top, CONTROLLERS, &shown(below))?)
+            .is_empty()
     {
         for path in above(below) {
             count_io(&open(path)?);
@@ -43,7 +48,7 @@ pub(super) fn lay(mount: &Mount, below: &str) -> Result<Vec<KernelError>, Kernel
     }
 
     let named = if crate_may_enable(mount, below) {
-        set(&mount.root, CONTROLLERS, &shown(""))?
+        set(&mount.root, CONTROLLERS, &shown(""))?.common(wanted)
     } else {
         ControllerSet::default()
     };
@@ -53,7 +58,7 @@ pub(super) fn lay(mount: &Mount, below: &str) -> Result<Vec<KernelError>, Kernel
         .map_err(|error| from_crate("create", &shown(below), &error))?;
 
     let mut refused = Vec::new();
-    let mut left = wanted;
+    let mut left = wanted.clone();
     for path in above(below) {
         let dir = open(path)?;
         count_io(&dir);
@@ -119,7 +124,12 @@ fn count_io(dir: &Dir) {
 fn enable_at_once(dir: &Dir, shown: &str, set: &ControllerSet) -> Result<(), KernelError> {
     // Enabling only threaded controllers where processes are succeeds, and silently makes the
     // cgroup threaded: its children then take no processes (Linux 6.12 cgroup-v2.rst, "Threads").
-    let threaded = |controller| matches!(controller, Controller::Cpu | Controller::Pids);
+    let threaded = |controller| {
+        matches!(
+            controller,
+            Controller::Cpu | Controller::Pids | Controller::Cpuset
+        )
+    };
     let answer = if set.iter().all(threaded) && occupants(dir).is_ok_and(|found| !found.is_empty())
     {
         Err(Errno::BUSY)

@@ -41,7 +41,7 @@ pub struct Cgroupfs {
 
 impl Cgroupfs {
     /// Takes the directory `top`, such as `/sys/fs/cgroup/allot`, as the top cgroup. It is made if
-    /// it is not there, and the controllers of the project are enabled in every cgroup above it.
+    /// it is not there, and these controllers are enabled in every cgroup above it.
     ///
     /// `ours` names the cgroups that `found` reports: a cgroup it denies is passed over with all
     /// below it.
@@ -50,9 +50,13 @@ impl Cgroupfs {
     /// A path that is not below a cgroup2 mount or leads through a symbolic link, and what the
     /// kernel answered when the top cgroup was made. A controller that could not be enabled is no
     /// error; see `refused`.
-    pub fn open(top: &Path, ours: fn(&CgroupPath) -> bool) -> Result<Self, KernelError> {
+    pub fn open(
+        top: &Path,
+        controllers: &ControllerSet,
+        ours: fn(&CgroupPath) -> bool,
+    ) -> Result<Self, KernelError> {
         let (mount, below) = Mount::of(top)?;
-        let refused = lifecycle::lay(&mount, &below)?;
+        let refused = lifecycle::lay(&mount, &below, controllers)?;
         let dir = mount.root.below(&below);
         let dir =
             dir.map_err(|errno| KernelError::new("open", top.display().to_string(), errno))?;
@@ -74,7 +78,7 @@ impl Cgroupfs {
     }
 
     /// Why the top cgroup lacks controllers: one refusal for each cgroup above that did not hand
-    /// them down. Empty when it has all that the project uses.
+    /// them down. Empty when it has all that it shall have.
     pub fn refused(&self) -> &[KernelError] {
         &self.refused
     }
@@ -149,7 +153,9 @@ impl Cgroupfs {
             format!("{path}/{file}")
         };
         let value = setting.value();
-        let Err(errno) = self.top.write(&place, &value) else {
+        // A write of no bytes at all never reaches the file.
+        let text = if value.is_empty() { "\n" } else { &value };
+        let Err(errno) = self.top.write(&place, text) else {
             return Ok(());
         };
         let operation = format!("write {value} to");

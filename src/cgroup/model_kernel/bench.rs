@@ -6,9 +6,9 @@ use std::fmt;
 
 use super::{Cgroup, CgroupPath, Charged, ModelKernel, Process, explained};
 use crate::cgroup::{
-    Controller, ControllerSet, ErrorKind, InterfaceFile, KernelError, Node, Op, Pid,
+    Controller, ControllerSet, ErrorKind, InterfaceFile, KernelError, Node, Op, Pid, Setting,
 };
-use crate::units::{Bytes, HugePageSize, PageSize};
+use crate::units::{Bytes, CpuSet, HugePageSize, PageSize};
 
 /// An operation that is made to fail, or to do nothing.
 pub(super) struct Fault {
@@ -32,7 +32,7 @@ impl Default for ModelKernel {
 
 impl ModelKernel {
     /// A kernel whose top cgroup has only these controllers. Pages are 4 KiB, huge pages 2 MiB and
-    /// 1 GiB.
+    /// 1 GiB; there are 64 CPUs and 4 memory nodes.
     pub fn with_controllers(available: ControllerSet) -> Self {
         let mut kernel = Self {
             cgroups: BTreeMap::new(),
@@ -41,6 +41,7 @@ impl ModelKernel {
             absent: BTreeSet::new(),
             page: PageSize::FOUR_KIB,
             huge_page_sizes: vec![HugePageSize::TWO_MIB, HugePageSize::ONE_GIB],
+            possible: (numbers(64), numbers(4)),
             has_reclaim: true,
             ours: |_| true,
             faults: Vec::new(),
@@ -66,6 +67,28 @@ impl ModelKernel {
         self.huge_page_sizes = sizes.to_vec();
         self.lay_top();
         self
+    }
+
+    /// The same kernel on a machine with these CPUs and memory nodes. Only for a kernel that is still empty.
+    #[must_use]
+    pub fn with_cpus(mut self, cpus: CpuSet, nodes: CpuSet) -> Self {
+        self.possible = (cpus, nodes);
+        self
+    }
+
+    /// `cpuset.cpus.effective`: what is listed, as far as the cgroup above may use it; all of that where
+    /// nothing is left.
+    pub fn effective_cpus(&self, path: &CgroupPath) -> CpuSet {
+        let Some(above) = path.parent() else {
+            return self.possible.0;
+        };
+        let above = self.effective_cpus(&above);
+        let node = self.cgroups.get(path).map(|cgroup| &cgroup.node);
+        let own = match node.and_then(|node| node.get(InterfaceFile::CpusetCpus)) {
+            Some(Setting::CpusetCpus(own)) => own.intersection(above),
+            _ => CpuSet::EMPTY,
+        };
+        if own.is_empty() { above } else { own }
     }
 
     /// The same kernel without `memory.reclaim`, as before Linux 5.19.
@@ -294,4 +317,13 @@ impl ModelKernel {
 fn operation_of(op: &Op) -> String {
     let text = op.to_string();
     text.split(' ').next().unwrap_or_default().to_owned()
+}
+
+/// The first so many numbers.
+fn numbers(count: u64) -> CpuSet {
+    let mut set = CpuSet::EMPTY;
+    for number in 0..count {
+        let _ = set.insert(number);
+    }
+    set
 }

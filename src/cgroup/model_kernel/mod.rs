@@ -19,7 +19,7 @@ use super::{
     CgroupPath, Controller, ControllerSet, Counters, ErrorKind, Hierarchy, InterfaceFile,
     KernelError, Node, Op, Pid, Reader, Setting, Tree,
 };
-use crate::units::{Bytes, HugePageSize, PageSize};
+use crate::units::{Bytes, CpuSet, HugePageSize, PageSize};
 use bench::Fault;
 use memory::Charged;
 
@@ -32,6 +32,8 @@ pub struct ModelKernel {
     absent: BTreeSet<InterfaceFile>,
     page: PageSize,
     huge_page_sizes: Vec<HugePageSize>,
+    /// CPUs and memory nodes that the machine could have.
+    possible: (CpuSet, CpuSet),
     has_reclaim: bool,
     ours: fn(&CgroupPath) -> bool,
     faults: Vec<Fault>,

@@ -97,6 +97,39 @@ impl ModelKernel {
         if !is_valid(setting) {
             return answer(libc::EINVAL);
         }
+        if let Setting::CpusetCpus(set) | Setting::CpusetMems(set) = setting {
+            let (cpus, nodes) = self.possible;
+            let possible = if file == InterfaceFile::CpusetCpus {
+                cpus
+            } else {
+                nodes
+            };
+            if !set.is_subset(possible) {
+                return answer(libc::EINVAL);
+            }
+            // Who runs keeps a list, once there was one (`validate_change`).
+            let had = self.cgroup(&operation, path)?.node.get(file);
+            let empties = set.is_empty() && had != Some(Setting::initial(file));
+            if empties && !self.inhabitants(path).is_empty() {
+                return answer(libc::ENOSPC);
+            }
+        }
+        let quota = self
+            .cgroup(&operation, path)?
+            .node
+            .get(InterfaceFile::CpuMax);
+        let burst = self
+            .cgroup(&operation, path)?
+            .node
+            .get(InterfaceFile::CpuMaxBurst);
+        let (quota, burst) = match setting {
+            Setting::CpuMax(_) => (Some(setting), burst),
+            Setting::CpuMaxBurst(_) => (quota, Some(setting)),
+            _ => (None, None),
+        };
+        if !is_within(quota, burst) {
+            return answer(libc::EINVAL);
+        }
         let kept = setting.kept(self.page);
         let counted = match kept {
             Setting::HugetlbMax(size, Limit::At(max)) => Some((Charged::Huge(size), max)),
@@ -176,6 +209,22 @@ fn is_valid(setting: Setting) -> bool {
                 && (CpuMax::MIN_QUOTA..=MAX_PERIOD).contains(&period)
         }
         Setting::PidsMax(Limit::At(tasks)) => tasks <= MAX_PIDS,
+        // It must fit as nanoseconds.
+        Setting::CpuMaxBurst(Micros(burst)) => burst <= u64::MAX / 1000,
+        _ => true,
+    }
+}
+
+/// Whether a burst is within a quota; without a quota any is. Together they are no longer than the longest quota.
+fn is_within(quota: Option<Setting>, burst: Option<Setting>) -> bool {
+    match (quota, burst) {
+        (
+            Some(Setting::CpuMax(CpuMax {
+                quota: Limit::At(quota),
+                ..
+            })),
+            Some(Setting::CpuMaxBurst(burst)),
+        ) => burst <= quota && burst.0.saturating_add(quota.0) <= MAX_QUOTA.0,
         _ => true,
     }
 }

@@ -87,7 +87,7 @@ fn files_are_there_only_with_their_controller() {
         .perform(&Op::Enable(path(""), ControllerSet::all()))
         .unwrap_err();
     assert_eq!(refusal.kind, ErrorKind::Unsupported);
-    assert_eq!(refusal.operation, "enable cpu memory pids in");
+    assert_eq!(refusal.operation, "enable cpu memory pids cpuset in");
     assert_eq!(write(&mut kernel, "pod", huge), None);
     let enable = Op::Enable(path("pod"), [Controller::Cpu].into_iter().collect());
     assert_eq!(kind(kernel.perform(&enable)), Some(ErrorKind::Unsupported));

@@ -99,12 +99,12 @@ fn a_missing_controller_is_told_once_and_the_rest_is_done() {
     assert_eq!(
         missing,
         [
-            "enable cpu memory pids hugetlb in pod: \
-             controller cpu pids hugetlb is not enabled in cgroup.subtree_control",
+            "enable cpu memory pids hugetlb cpuset in pod: \
+             controller cpu pids hugetlb cpuset is not enabled in cgroup.subtree_control",
             "write pod hugetlb.2MB.max = 0: \
              controller hugetlb is not enabled in cgroup.subtree_control",
-            "enable cpu memory pids hugetlb in /: \
-             the kernel has no controller cpu pids hugetlb on cgroup2",
+            "enable cpu memory pids hugetlb cpuset in /: \
+             the kernel has no controller cpu pids hugetlb cpuset on cgroup2",
             "write pod memory.swap.max = 0: the kernel has no memory.swap.max",
         ]
     );
@@ -137,7 +137,7 @@ fn what_lies_below_a_cgroup_that_cannot_be_made_is_skipped_and_told() {
         text(&outcome.failed),
         [
             "cannot create pod: the test lets it fail",
-            "cannot enable cpu memory pids hugetlb in pod: pod could not be created",
+            "cannot enable cpu memory pids hugetlb cpuset in pod: pod could not be created",
             "cannot create pod/a: pod could not be created",
             "cannot write pod/a memory.max = 8388608: pod could not be created",
             "cannot write pod memory.max = 8388608: pod could not be created",
@@ -189,11 +189,11 @@ fn a_value_that_does_not_read_back_is_a_failure() {
     assert_eq!(
         text(&outcome.failed),
         [
-            "cannot enable cpu memory pids hugetlb in /: \
-             cpu memory pids hugetlb reads back as not enabled",
+            "cannot enable cpu memory pids hugetlb cpuset in /: \
+             cpu memory pids hugetlb cpuset reads back as not enabled",
             "cannot write / memory.max = 8388608: it reads back max",
-            "cannot enable cpu memory pids hugetlb in pod: \
-             cpu memory pids hugetlb reads back as not enabled",
+            "cannot enable cpu memory pids hugetlb cpuset in pod: \
+             cpu memory pids hugetlb cpuset reads back as not enabled",
             "cannot write pod memory.max = 8388608: it cannot be read back",
         ]
     );

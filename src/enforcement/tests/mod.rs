@@ -1,6 +1,7 @@
 //! Both halves of enforcement against the model kernel.
 
 mod applying;
+mod burst;
 mod planning;
 
 use super::*;

@@ -99,7 +99,7 @@ fn a_plan_for_one_pod_leaves_the_others_alone() {
 unwanted kill pod/x
 unwanted remove pod/x
 new      create pod
-new      enable cpu memory pids hugetlb in pod
+new      enable cpu memory pids hugetlb cpuset in pod
 new      create pod/a
 new      write pod memory.max = 8388608
 "
@@ -177,8 +177,8 @@ fn a_diff_names_every_wanted_file_and_every_unwanted_cgroup() {
     assert_eq!(
         rows,
         [
-            "/ cgroup.subtree_control cpu memory pids hugetlb | cpu memory pids hugetlb | same",
-            "pod cgroup.subtree_control cpu memory pids hugetlb |  | drift",
+            "/ cgroup.subtree_control cpu memory pids hugetlb cpuset | cpu memory pids hugetlb cpuset | same",
+            "pod cgroup.subtree_control cpu memory pids hugetlb cpuset |  | drift",
             "pod memory.min 4194304 | 2097152 | drift",
             "pod memory.max 8388608 | 8388608 | same",
             "pod/a memory.max 8388608 | - | missing",

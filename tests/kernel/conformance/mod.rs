@@ -8,9 +8,11 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use allotd::cgroup::{
-    CgroupPath, Cgroupfs, Controller, Counters, ErrorKind, Hierarchy, KernelError, ModelKernel, Op,
-    Pid, Tree,
+    CgroupPath, Cgroupfs, Controller, ControllerSet, Counters, ErrorKind, Hierarchy, KernelError,
+    ModelKernel, Op, Pid, Tree,
 };
+
+use allotd::units::CpuSet;
 
 use crate::player::Player;
 
@@ -28,8 +30,21 @@ impl Pair {
     /// Two kernels with nothing in them.
     pub fn new(name: &str) -> Result<Self, KernelError> {
         let directory = Path::new("/sys/fs/cgroup").join(name);
-        let real = Cgroupfs::open(&directory, |_| true)?;
-        let model = ModelKernel::default().with_huge_pages(real.huge_page_sizes());
+        let real = Cgroupfs::open(&directory, &ControllerSet::all(), |_| true)?;
+        let possible = |path: &str| {
+            let text = std::fs::read_to_string(path);
+            let text = text.map_err(|error| KernelError::new("read", path, error))?;
+            text.trim().parse::<CpuSet>().map_err(|error| {
+                let kind = ErrorKind::Other;
+                KernelError::explained("read", path, kind, error.to_string())
+            })
+        };
+        let model = ModelKernel::default()
+            .with_huge_pages(real.huge_page_sizes())
+            .with_cpus(
+                possible("/sys/devices/system/cpu/possible")?,
+                possible("/sys/devices/system/node/possible")?,
+            );
         Ok(Self {
             real,
             model,

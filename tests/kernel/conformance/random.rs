@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 
 use allotd::cgroup::{CgroupPath, Controller, ControllerSet, Op, Pid, Setting};
-use allotd::units::{Bytes, CpuMax, CpuWeight, HugePageSize, Limit, Micros};
+use allotd::units::{Bytes, CpuMax, CpuSet, CpuWeight, HugePageSize, Limit, Micros};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 
@@ -141,7 +141,7 @@ fn controller() -> impl Strategy<Value = Controller> {
 fn controllers() -> impl Strategy<Value = ControllerSet> {
     prop_oneof![
         Just(ControllerSet::all()),
-        prop::sample::subsequence(Controller::ALL.to_vec(), 0..=4)
+        prop::sample::subsequence(Controller::ALL.to_vec(), 0..=5)
             .prop_map(|some| some.into_iter().collect()),
     ]
 }
@@ -158,6 +158,17 @@ fn setting() -> impl Strategy<Value = Setting> {
                 quota: quota.map(Micros),
                 period: Micros(period),
             })),
+        prop::sample::select(vec![
+            0,
+            1,
+            999,
+            50_000,
+            50_001,
+            1 << 43,
+            u64::MAX / 1000,
+            u64::MAX
+        ])
+        .prop_map(|burst| Setting::CpuMaxBurst(Micros(burst))),
         bytes(0).prop_map(Setting::MemoryMin),
         bytes(0).prop_map(Setting::MemoryLow),
         // Without page cache there is nothing that a throttle could reclaim.
@@ -169,7 +180,14 @@ fn setting() -> impl Strategy<Value = Setting> {
         (size.clone(), bytes(0)).prop_map(|(size, bytes)| Setting::HugetlbMax(size, bytes)),
         (size, bytes(0)).prop_map(|(size, bytes)| Setting::HugetlbRsvdMax(size, bytes)),
         edges(&[0, 1, 4_194_304, 4_194_305, u64::MAX]).prop_map(Setting::PidsMax),
+        list().prop_map(Setting::CpusetCpus),
+        list().prop_map(Setting::CpusetMems),
     ]
+}
+
+/// Lists of which the machine has all, some or none.
+fn list() -> impl Strategy<Value = CpuSet> {
+    prop::sample::select(vec!["", "0", "0-1", "1-3", "511"]).prop_map(|text| text.parse().unwrap())
 }
 
 fn bytes(least: u64) -> impl Strategy<Value = Limit<Bytes>> {

@@ -106,7 +106,7 @@ fn read_until(end: Instant, kernel: &mut Cgroupfs, files: usize) -> Outcome {
 }
 
 fn churn(directory: &Path, end: Instant) -> Result<(), KernelError> {
-    let mut kernel = Cgroupfs::open(directory, ours)?;
+    let mut kernel = Cgroupfs::open(directory, &ControllerSet::all(), ours)?;
     while Instant::now() < end {
         for op in [Op::Create, Op::Remove] {
             for pod in ["pod0", "pod1", "pod2"] {

@@ -88,7 +88,10 @@ fn refuses_symlinks_and_other_file_systems() -> Outcome {
         (MOUNT.into(), "root of the mount"),
         (Path::new(MOUNT).join("../top"), "climbs"),
     ] {
-        let text = refused(Cgroupfs::open(&top, ours), ErrorKind::Unsupported)?;
+        let text = refused(
+            Cgroupfs::open(&top, &ControllerSet::all(), ours),
+            ErrorKind::Unsupported,
+        )?;
         assert!(text.contains(why), "{text}");
     }
     assert!(!Path::new(MOUNT).join("top").exists());
@@ -112,7 +115,7 @@ fn names_the_process_that_keeps_controllers_away() -> Outcome {
         .map(|r| (r.kind, r.to_string()))
         .collect();
     let text = format!(
-        "cannot enable cpu memory pids hugetlb in /sys/fs/cgroup/outer: process {pid} is in it, and \
+        "cannot enable cpu memory pids hugetlb cpuset in /sys/fs/cgroup/outer: process {pid} is in it, and \
          a cgroup with processes cannot give controllers to others"
     );
     assert_eq!(refused, [(ErrorKind::Busy, text)]);
@@ -133,7 +136,7 @@ fn one_missing_controller_does_not_stop_the_others() -> Outcome {
     let all = Op::Enable(path("pod1"), ControllerSet::all());
     assert_eq!(
         top.refused(&all, ErrorKind::Unsupported)?,
-        "cannot enable pids hugetlb in /sys/fs/cgroup/top/pod1: controller pids hugetlb is not \
+        "cannot enable pids hugetlb cpuset in /sys/fs/cgroup/top/pod1: controller pids hugetlb cpuset is not \
          enabled in /sys/fs/cgroup/top/cgroup.subtree_control"
     );
     assert_eq!(top.node(&path("pod1"))?.enabled, some);

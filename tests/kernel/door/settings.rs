@@ -1,7 +1,7 @@
 //! Interface files: what is written, what the kernel keeps, what it refuses.
 
 use allotd::cgroup::{CgroupPath, Controller, ErrorKind, Hierarchy, InterfaceFile, Op, Setting};
-use allotd::units::{Bytes, CpuMax, CpuWeight, HugePageSize, Limit, Micros};
+use allotd::units::{Bytes, CpuMax, CpuSet, CpuWeight, HugePageSize, Limit, Micros};
 
 use super::top::{Top, path, refused, set};
 use crate::Outcome;
@@ -61,6 +61,8 @@ fn accepted(sizes: &[HugePageSize]) -> Vec<Setting> {
         let (quota, period) = (quota.map(Micros), Micros(period));
         all.push(Setting::CpuMax(CpuMax { quota, period }));
     }
+    // Without a quota any burst is taken.
+    all.extend([1, 100_000, u64::MAX / 1000, 0].map(|us| Setting::CpuMaxBurst(Micros(us))));
     let memory = [
         Limit::At(0),
         Limit::At(4095),
@@ -102,7 +104,15 @@ fn accepted(sizes: &[HugePageSize]) -> Vec<Setting> {
     for tasks in [Limit::At(0), Limit::At(7), Limit::At(4_194_304), Limit::Max] {
         all.push(Setting::PidsMax(tasks));
     }
+    // The machine has one CPU and one memory node.
+    for list in [numbers("0"), CpuSet::EMPTY] {
+        all.extend([Setting::CpusetCpus(list), Setting::CpusetMems(list)]);
+    }
     all
+}
+
+fn numbers(list: &str) -> CpuSet {
+    list.parse().unwrap()
 }
 
 fn refused_values_change_nothing() -> Outcome {
@@ -122,8 +132,12 @@ fn refused_values_change_nothing() -> Outcome {
         quota(50_000, 1_000_001),
         quota(u64::MAX, 100_000),
         Setting::CpuMax(CpuMax::unlimited(Micros(0))),
+        Setting::CpuMaxBurst(Micros(u64::MAX)),
         Setting::PidsMax(Limit::At(4_194_305)),
         Setting::PidsMax(Limit::At(u64::MAX)),
+        Setting::CpusetCpus(numbers("0,511")),
+        Setting::CpusetCpus(numbers("511")),
+        Setting::CpusetMems(numbers("511")),
     ] {
         top.refused(&Op::Write(app.clone(), setting), ErrorKind::Invalid)?;
         assert_eq!(top.kernel.look(&app)?, before, "{setting}");
@@ -159,7 +173,11 @@ fn a_missing_file_says_why() -> Outcome {
     let node = top.node(&path("pod1"))?;
     assert_eq!(
         node.settings.into_keys().collect::<Vec<_>>(),
-        [InterfaceFile::CpuWeight, InterfaceFile::CpuMax]
+        [
+            InterfaceFile::CpuWeight,
+            InterfaceFile::CpuMax,
+            InterfaceFile::CpuMaxBurst
+        ]
     );
 
     // The controller is there, the file is not: no machine has huge pages of 1 KiB.

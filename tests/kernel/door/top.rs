@@ -31,7 +31,7 @@ impl Top {
 
     pub fn at(directory: &Path) -> Result<Self, KernelError> {
         Ok(Self {
-            kernel: Cgroupfs::open(directory, ours)?,
+            kernel: Cgroupfs::open(directory, &ControllerSet::all(), ours)?,
             directory: directory.to_owned(),
         })
     }

@@ -2,6 +2,7 @@
 //! kernel shows them.
 
 pub mod command_line;
+pub mod cpus;
 pub mod crash;
 mod daemon;
 pub mod disks;
