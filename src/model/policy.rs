@@ -98,7 +98,7 @@ pub enum DriftPolicy {
 
 impl DriftPolicy {
     /// The controllers whose files it is chosen for.
-    pub const CONTROLLERS: [&str; 4] = ["cpu", "memory", "pids", "hugetlb"];
+    pub const CONTROLLERS: [&str; 5] = ["cpu", "memory", "pids", "hugetlb", "cpuset"];
 }
 
 /// What happens where a pod's files take more disk than their limit.
