@@ -47,7 +47,7 @@ pub fn wishes(pod: &AdmittedPod) -> Vec<(&str, u64)> {
         .filter_map(|container| {
             let request = container.resources.requests.cpu()?;
             let whole = request.0 >= 1000 && request.0.is_multiple_of(1000);
-            whole.then(|| (container.name.as_str(), request.0 / 1000))
+            whole.then_some((container.name.as_str(), request.0 / 1000))
         })
         .collect()
 }
@@ -245,13 +245,12 @@ mod tests {
             free in 0_u64..1 << 16,
             count in 0_u64..20,
         ) {
-            let free: CpuSet = {
-                let mut set = CpuSet::EMPTY;
-                (0..16).filter(|bit| free & (1 << bit) != 0).for_each(|bit| set.insert(bit).unwrap());
-                set
-            };
+            let mut bits = CpuSet::EMPTY;
+            for bit in (0..16).filter(|bit| free & (1 << bit) != 0) {
+                bits.insert(bit).unwrap();
+            }
             for topology in [two_sockets(), odd(), plain()] {
-                let free = free.intersection(topology.all());
+                let free = bits.intersection(topology.all());
                 let chosen = choose(&topology, free, count);
                 assert!(chosen.is_subset(free));
                 assert_eq!(chosen.count(), count.min(free.count()));

@@ -105,19 +105,19 @@ fn unwanted(op: Op) -> Step {
 fn rank(file: InterfaceFile) -> u8 {
     match file {
         InterfaceFile::CpuWeight | InterfaceFile::MemoryOomGroup => 0,
-        // Bounds that do not touch each other. A child above its parent is accepted. A throttle that
-        // somebody set goes before anything else may grow.
-        InterfaceFile::CpuMax | InterfaceFile::PidsMax | InterfaceFile::MemoryHigh => 1,
-        // What many share is left before one has it to itself. A child outside its parent's set is accepted;
-        // a change of `cpuset.mems` moves pages, on CPUs that are right by then.
-        InterfaceFile::CpusetCpus => 1,
-        InterfaceFile::CpusetMems => 2,
-        // The kernel refuses a burst above the quota, and a quota below the burst (`tg_set_cfs_bandwidth`).
-        InterfaceFile::CpuMaxBurst => 2,
+        // Bounds that do not touch each other. A child above its parent is accepted, be it an amount or a list
+        // of CPUs. A throttle that somebody set goes before anything else may grow.
+        InterfaceFile::CpuMax
+        | InterfaceFile::PidsMax
+        | InterfaceFile::CpusetCpus
+        | InterfaceFile::MemoryHigh => 1,
+        // The kernel refuses a burst above the quota, and a quota below the burst (`tg_set_cfs_bandwidth`). A
+        // change of `cpuset.mems` moves pages, on CPUs that are right by then.
+        //
         // Swap is bounded before memory, so that reclaim for a smaller `memory.max` does not push out
         // more than the new bound of swap: what is swapped out stays (`memory.swap.max` does not
         // swap in).
-        InterfaceFile::MemoryMax => 2,
+        InterfaceFile::CpuMaxBurst | InterfaceFile::CpusetMems | InterfaceFile::MemoryMax => 2,
         InterfaceFile::MemorySwapMax => 3,
         // Protection stays below the bound at all times: what is protected cannot be reclaimed when
         // the bound is reached, and then only the OOM killer is left.

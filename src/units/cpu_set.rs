@@ -264,7 +264,9 @@ mod tests {
         ) {
             let of = |numbers: &std::collections::BTreeSet<u64>| {
                 let mut set = CpuSet::EMPTY;
-                numbers.iter().for_each(|number| set.insert(*number).unwrap());
+                for number in numbers {
+                    set.insert(*number).unwrap();
+                }
                 set
             };
             let (a, b) = (of(&one), of(&other));

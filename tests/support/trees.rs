@@ -88,9 +88,9 @@ pub fn setting_of(file: InterfaceFile) -> BoxedStrategy<Setting> {
 fn numbers() -> impl Strategy<Value = CpuSet> {
     prop::collection::vec(0..64_u64, 0..6).prop_map(|numbers| {
         let mut set = CpuSet::EMPTY;
-        numbers
-            .into_iter()
-            .for_each(|number| set.insert(number).unwrap());
+        for number in numbers {
+            set.insert(number).unwrap();
+        }
         set
     })
 }

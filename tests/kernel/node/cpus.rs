@@ -56,8 +56,8 @@ fn allowed(cgroup: &Path) -> Anything<(String, Vec<i32>)> {
 /// The CPUs on which the processes of a container were seen, and all its processes run.
 fn seen(cgroup: &Path, cpus: &[u64]) -> Outcome {
     let before = counter(cgroup, "cpu.stat", "usage_usec")?;
-    let (start, mut looks) = (Instant::now(), 0);
-    while start.elapsed() < Duration::from_millis(500) {
+    let (began, mut looks) = (Instant::now(), 0);
+    while began.elapsed() < Duration::from_millis(500) {
         for pid in file(cgroup, "cgroup.procs")?.lines() {
             let stat = fs::read_to_string(format!("/proc/{pid}/stat"))?;
             // Field 39; the name, which may hold anything, ends with the last bracket.
@@ -91,8 +91,8 @@ fn whole_cpus_are_had_alone_before_and_after_kill_9() -> Outcome {
     wait("the child", || Ok(allowed(&web)?.1.len() == 2))?;
     assert_eq!(allowed(&web)?.0, "0-3");
 
-    let own_pod = cgroup_of(&create(&busy("own", &whole("2")))?);
-    let own = own_pod.join("c");
+    let whole_pod = cgroup_of(&create(&busy("own", &whole("2")))?);
+    let own = whole_pod.join("c");
     let own_pid = running_pid("own", "c")?;
     wait("the child", || Ok(allowed(&own)?.1.len() == 2))?;
     let is = |shared: &str| -> Outcome {
@@ -102,8 +102,8 @@ fn whole_cpus_are_had_alone_before_and_after_kill_9() -> Outcome {
         assert_eq!(file(&own, "cpuset.mems")?, "0");
         assert_eq!(file(&own, "cpuset.mems.effective")?, "0");
         assert_eq!(file(&own, "cpu.max")?, "max 100000");
-        assert_eq!(file(&own_pod, "cpu.max")?, "max 100000");
-        assert_eq!(file(&own_pod, "cpuset.cpus")?, "");
+        assert_eq!(file(&whole_pod, "cpu.max")?, "max 100000");
+        assert_eq!(file(&whole_pod, "cpuset.cpus")?, "");
         let (list, pids) = allowed(&web)?;
         assert_eq!((list.as_str(), pids[0], pids.len()), (shared, web_pid, 2));
         Ok(())
