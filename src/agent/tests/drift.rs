@@ -185,9 +185,9 @@ fn the_policy_names_controllers() {
     let mut config = Config::default();
     config
         .drift_policy
-        .insert("cpuset".to_owned(), DriftPolicy::Repair);
-    let text = serde_json::to_string(&json!({"driftPolicy": {"cpuset": "Repair"}})).unwrap();
+        .insert("io".to_owned(), DriftPolicy::Repair);
+    let text = serde_json::to_string(&json!({"driftPolicy": {"io": "Repair"}})).unwrap();
     let refused = Config::parse(&text).unwrap_err().to_string();
-    let told = "driftPolicy names \"cpuset\": cpu, memory, pids, hugetlb are right";
+    let told = "driftPolicy names \"io\": cpu, memory, pids, hugetlb, cpuset are right";
     assert!(refused.contains(told), "{refused}");
 }
