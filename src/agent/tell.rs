@@ -61,7 +61,10 @@ impl Agent {
             uid: String::new(),
             field_path: String::new(),
         };
-        tracing::info!(reason, "{message}");
+        match severity {
+            Severity::Warning => tracing::warn!(reason, "{message}"),
+            Severity::Normal => tracing::info!(reason, "{message}"),
+        }
         self.events
             .note(&subject, severity, reason, message, Timestamp::now());
     }

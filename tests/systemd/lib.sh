@@ -47,6 +47,13 @@ says() { # TEXT COMMAND...
     cat "$kept/said"
     grep -q -- "$text" "$kept/said"
 }
+shows() { # TEXT COMMAND...: the very text
+    text=$1
+    shift
+    "$@" >"$kept/said" 2>&1 || true
+    cat "$kept/said"
+    grep -qF -- "$text" "$kept/said"
+}
 cgroup_of() { find "$pods" -name "pod$(allot get pod "$1" -o json | sed -n 's/^ *"uid": "\(.*\)".*/\1/p' | head -n 1)"; }
 phase() { [ "$(allot get pod "$1" -o json | sed -n 's/^ *"phase": "\(.*\)".*/\1/p')" = "$2" ]; }
 main_pid() { systemctl show "$1" --property=MainPID --value; }
@@ -60,10 +67,8 @@ all_active() {
 
 # look FILE: values, processes and shims of all pods that are there.
 look() {
-    for file in $(find "$pods" \( -name 'cpu.max' -o -name 'cpu.weight' -o -name 'memory.m[ai][xn]' -o -name 'memory.low' \
-        -o -name 'pids.max' -o -name 'cgroup.procs' -o -name 'hugetlb.2MB.max' -o -name 'memory.oom.group' \) | sort); do
-        echo "$file $(tr '\n' ' ' <"$file")"
-    done >"$1"
+    find "$pods" \( -name 'cpu.max' -o -name 'cpu.weight' -o -name 'memory.m[ai][xn]' -o -name 'memory.low' -o -name 'pids.max' \
+        -o -name 'cgroup.procs' -o -name 'hugetlb.2MB.max' -o -name 'memory.oom.group' \) -exec grep -H '' {} + | sort >"$1"
     grep ' /var/lib/allotd/pods/' /proc/mounts >>"$1"
 }
 remember() { look "$kept/before"; }
@@ -75,9 +80,8 @@ same() {
 # own FILE: what is in the files of systemd's own cgroups, which allotd must never write.
 own() {
     for cgroup in /sys/fs/cgroup/allot.slice "$top" /sys/fs/cgroup/allot.slice/allotd.service; do
-        for file in cpu.weight cpu.max memory.max memory.min memory.low memory.high memory.swap.max pids.max hugetlb.2MB.max; do
-            [ ! -e "$cgroup/$file" ] || echo "$cgroup/$file $(cat "$cgroup/$file")"
-        done
+        (cd "$cgroup" && grep -H '' cpu.weight cpu.max memory.max memory.min memory.low memory.high memory.swap.max pids.max \
+            hugetlb.2MB.max 2>/dev/null)
     done >"$1"
 }
 

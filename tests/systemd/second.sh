@@ -1,6 +1,7 @@
 # The second boot of the same disks: pods return; then the package goes.
 check "all of it runs again" all_active
 for pod in web batch idle; do check "$pod runs again" within 90 phase "$pod" Running; done
+check "at shutdown it was asked to end, and that was recorded" says 'SIGTERM' allot describe pod web
 web=$(cgroup_of web)
 check "memory.max of web" holds "$web/app/memory.max" 50331648
 volume=$(ls -d /var/lib/allotd/pods/*/.volumes/cache)
