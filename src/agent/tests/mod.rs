@@ -14,3 +14,4 @@ mod random;
 mod resize;
 mod resize_rules;
 mod shim;
+mod statics;
