@@ -7,8 +7,9 @@ use std::fmt::Write;
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 
-use rustix::fs::{AtFlags, Mode, fchmod, fstat, fstatfs, statat};
+use rustix::fs::{AtFlags, Mode, fchmod, fchown, fstat, fstatfs, statat};
 use rustix::mount::{MountFlags, UnmountFlags, mount, unmount};
+use rustix::process::Gid;
 
 use super::dir::{self, GROUP_READS, OWNER_ONLY};
 use super::process::{RuntimeError, join};
@@ -28,6 +29,8 @@ pub struct VolumeSpec {
     pub name: String,
     /// What holds it.
     pub held: Held,
+    /// The group that it belongs to, and all that is made in it (`fsGroup`).
+    pub group: Option<u32>,
 }
 
 /// What holds a volume.
@@ -91,6 +94,7 @@ impl Runtime {
                     furnish(
                         &directory,
                         volume.map_or(&Held::OnDisk, |volume| &volume.held),
+                        volume.and_then(|volume| volume.group),
                     )
                     .map_err(|error| RuntimeError::io("make volume", shown())(error))?;
                 }
@@ -173,14 +177,21 @@ fn give(directory: &OwnedFd, own: &ProjectSpec) -> std::io::Result<()> {
 }
 
 /// Makes a new directory the volume that it is to be; one that is so already stays as it is.
-fn furnish(directory: &OwnedFd, held: &Held) -> std::io::Result<()> {
+fn furnish(directory: &OwnedFd, held: &Held, group: Option<u32>) -> std::io::Result<()> {
     let Held::InMemory(size) = held else {
-        return Ok(fchmod(directory, EVERYBODY)?);
+        let Some(group) = group else {
+            return Ok(fchmod(directory, EVERYBODY)?);
+        };
+        fchown(directory, None, Some(Gid::from_raw(group)))?;
+        return Ok(fchmod(directory, EVERYBODY.union(Mode::SGID))?);
     };
     if is_memory(directory)? {
         return Ok(());
     }
-    let mut options = "mode=0777".to_owned();
+    let mut options = match group {
+        Some(group) => format!("mode=2777,gid={group}"),
+        None => "mode=0777".to_owned(),
+    };
     if let Some(bytes) = size {
         // A size of 0 would read as none.
         // Writing to memory does not fail.
