@@ -63,6 +63,7 @@ const TOPICS: &[&[Test]] = &[
     node::policies::TESTS,
     node::resize::TESTS,
     node::storage::TESTS,
+    node::security::TESTS,
     node::eviction::TESTS,
 ];
 

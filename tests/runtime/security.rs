@@ -120,10 +120,15 @@ fn a_read_only_root_leaves_its_own_directories() {
         read_only: false,
     }];
     let told = says(&node, &spec);
-    let told: Vec<_> = told.iter().map(|line| line.trim_start_matches("out: ")).collect();
+    let told: Vec<_> = told
+        .iter()
+        .map(|line| line.trim_start_matches("out: "))
+        .collect();
     assert_eq!(
         told,
-        ["no", "no", "no", "no", "yes", "yes", "yes", "no", "kernel", "device"]
+        [
+            "no", "no", "no", "no", "yes", "yes", "yes", "no", "kernel", "device"
+        ]
     );
     // Nothing of it is seen here: neither what is mounted nor what is protected.
     fs::write(outside.join("file"), "x").unwrap();

@@ -23,7 +23,7 @@ use crate::observation::manifests::Manifests;
 #[derive(Debug, Default)]
 pub(super) struct Statics {
     /// It looks as long as this is held.
-    _looker: Option<Manifests>,
+    looker: Option<Manifests>,
     /// By name; `None` before the first look.
     pub(super) files: Option<BTreeMap<String, Reading>>,
     /// Why no file can be known.
@@ -58,7 +58,7 @@ impl Statics {
             handle.tell(Input::Manifests(Box::new(read(&of, &node, seen))))
         });
         match looker {
-            Ok(looker) => statics._looker = Some(looker),
+            Ok(looker) => statics.looker = Some(looker),
             Err(error) => {
                 let why = format!("static pods stay as they are: cannot look at files: {error}");
                 tracing::error!("{why}");

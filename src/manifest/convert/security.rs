@@ -208,7 +208,7 @@ mod tests {
 
     use super::*;
 
-    fn read(pod: Value, container: Value) -> (Security, Option<u32>, Vec<String>) {
+    fn read(pod: &Value, container: &Value) -> (Security, Option<u32>, Vec<String>) {
         let spec = json!({"securityContext": pod, "containers": [{"name": "c", "securityContext": container}]});
         let spec: v1::PodSpec = serde_json::from_value(spec).unwrap();
         let mut problems = Vec::new();
@@ -226,7 +226,7 @@ mod tests {
             "seccompProfile": {"type": "Unconfined"}});
         let own = json!({"runAsUser": 2000, "runAsNonRoot": false, "readOnlyRootFilesystem": true,
             "allowPrivilegeEscalation": false, "privileged": false, "procMount": "Default"});
-        let (security, fs_group, problems) = read(pod.clone(), own);
+        let (security, fs_group, problems) = read(&pod, &own);
         assert_eq!(problems, [""; 0]);
         assert_eq!(fs_group, Some(5));
         let expected = Security {
@@ -239,12 +239,12 @@ mod tests {
             ..Security::default()
         };
         assert_eq!(security, expected);
-        let (security, ..) = read(pod, Value::Null);
+        let (security, ..) = read(&pod, &Value::Null);
         assert_eq!(
             (security.user, security.must_not_be_root),
             (Some(1000), true)
         );
-        assert_eq!(read(Value::Null, Value::Null).0, Security::default());
+        assert_eq!(read(&Value::Null, &Value::Null).0, Security::default());
     }
 
     #[test]
@@ -262,7 +262,8 @@ mod tests {
             ),
             (json!({}), 0, 0),
         ] {
-            let (security, _, problems) = read(Value::Null, json!({"capabilities": capabilities}));
+            let (security, _, problems) =
+                read(&Value::Null, &json!({"capabilities": capabilities}));
             assert_eq!(
                 (security.dropped, security.added),
                 (dropped, added),
@@ -342,7 +343,7 @@ mod tests {
                 &format!("{own}.capabilities.add[1]"),
             ),
         ] {
-            let (.., problems) = read(pod.clone(), container.clone());
+            let (.., problems) = read(&pod, &container);
             assert_eq!(problems.len(), 1, "{problems:?} of {pod} {container}");
             assert!(
                 problems[0].starts_with(&format!("{place}: ")),

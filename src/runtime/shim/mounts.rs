@@ -29,9 +29,10 @@ pub(super) fn show(spec: &Spec) -> Result<(), String> {
     let down = MountPropagationFlags::DOWNSTREAM | MountPropagationFlags::REC;
     mount_change("/", down)
         .map_err(|errno| format!("cannot part from the host's mounts: {errno}"))?;
-    let host = match spec.security.has_read_only_root {
-        true => seclude::mounts()?,
-        false => Vec::new(),
+    let host = if spec.security.has_read_only_root {
+        seclude::mounts()?
+    } else {
+        Vec::new()
     };
     // Open before anything is hidden, but in this namespace: the kernel binds nothing of another.
     let shown = spec.mounts.iter().map(|mount| open(&mount.source));

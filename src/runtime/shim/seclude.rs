@@ -66,15 +66,12 @@ fn unescaped(text: &[u8]) -> OsString {
             .get(..3)
             .and_then(|digits| std::str::from_utf8(digits).ok());
         let byte = digits.and_then(|digits| u8::from_str_radix(digits, 8).ok());
-        match byte.filter(|_| *first == b'\\') {
-            Some(byte) => {
-                plain.push(byte);
-                rest = others.get(3..).unwrap_or_default();
-            }
-            None => {
-                plain.push(*first);
-                rest = others;
-            }
+        if let Some(byte) = byte.filter(|_| *first == b'\\') {
+            plain.push(byte);
+            rest = others.get(3..).unwrap_or_default();
+        } else {
+            plain.push(*first);
+            rest = others;
         }
     }
     OsString::from_vec(plain)

@@ -11,6 +11,7 @@ pub mod oom;
 pub mod oom_many;
 pub mod policies;
 pub mod resize;
+pub mod security;
 pub mod storage;
 pub mod supervisor;
 pub mod usage;
