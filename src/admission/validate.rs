@@ -7,6 +7,7 @@
 mod containers;
 mod pod_level;
 pub(super) mod resources;
+mod security;
 mod volumes;
 
 use std::collections::BTreeMap;

@@ -22,18 +22,47 @@ use crate::observation::oom::OomSeen;
 use crate::report::explain::DefaultRow;
 use crate::store::{Change, Expect};
 
+/// Where a new pod comes from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Origin {
+    /// Somebody asked for it.
+    Client,
+    /// The file of this name holds it.
+    File(String),
+}
+
+impl Origin {
+    fn file(self) -> Option<String> {
+        match self {
+            Self::Client => None,
+            Self::File(name) => Some(name),
+        }
+    }
+}
+
 impl Agent {
     /// Judges a pod and, unless it is a dry run, keeps it.
     pub(super) fn create_pod(
         &mut self,
-        mut object: Box<v1::Pod>,
+        object: Box<v1::Pod>,
         dry_run: bool,
     ) -> Result<Kept, Refusal> {
-        let now = Timestamp::now();
         let Some(uid) = PodUid::new(&uuid::Uuid::new_v4().to_string()) else {
             return Err(Refusal::internal("no uid can be made"));
         };
-        complete_metadata(&mut object, &uid, now);
+        self.admit(object, &uid, Origin::Client, dry_run)
+    }
+
+    /// The same for a pod of this uid, wherever it comes from.
+    pub(super) fn admit(
+        &mut self,
+        mut object: Box<v1::Pod>,
+        uid: &PodUid,
+        origin: Origin,
+        dry_run: bool,
+    ) -> Result<Kept, Refusal> {
+        let now = Timestamp::now();
+        complete_metadata(&mut object, uid, now);
         let key = PodKey::new(
             object.metadata.namespace.as_deref().unwrap_or("default"),
             object.metadata.name.as_deref().unwrap_or(""),
@@ -46,12 +75,12 @@ impl Agent {
             )
             .about("pods", &key.name));
         }
-        let read = convert::pod(&object, &uid);
+        let read = convert::pod(&object, uid);
         if !read.problems.is_empty() {
             return Err(unreadable(&subject(&key), read.problems, &[]));
         }
         let namespace = self.namespace_for(&key.namespace, &subject(&key))?;
-        if read.object.is_static {
+        if read.object.is_static && origin == Origin::Client {
             return Err(invalid(
                 &subject(&key),
                 vec![Cause {
@@ -66,7 +95,9 @@ impl Agent {
             .situation(&self.node, &key.namespace, &self.limited);
         situation.cpus = self.cpus.room();
         let verdict = admission::admit(read.object, &situation);
-        self.heed(&key, &verdict, &object, dry_run)?;
+        // Of a file it is told once, by who tries again and again.
+        let tells = !dry_run && origin == Origin::Client;
+        self.heed(&key, &verdict, &object, tells)?;
         apply_defaults(&mut object, &verdict);
         let mut warnings = verdict.warnings();
         warnings.extend(read.notes.iter().map(ToString::to_string));
@@ -78,6 +109,7 @@ impl Agent {
             ended: None,
             ended_grace: None,
             projects: BTreeMap::new(),
+            manifest: origin.file(),
             deletion: None,
             oom_seen: OomSeen::default(),
             pids_refused: 0,
@@ -184,7 +216,7 @@ impl Agent {
         key: &PodKey,
         verdict: &Verdict,
         object: &v1::Pod,
-        dry_run: bool,
+        tells: bool,
     ) -> Result<(), Refusal> {
         let refusal = if verdict.is_admitted() {
             self.refuse_under_pressure(verdict, object).err()
@@ -194,13 +226,14 @@ impl Agent {
         let Some(refusal) = refusal else {
             return Ok(());
         };
-        if !dry_run {
+        if tells {
             self.note_refusal(key, &refusal);
         }
         Err(refusal)
     }
 
-    fn note_refusal(&mut self, key: &PodKey, refusal: &Refusal) {
+    /// Tells of a pod that was refused.
+    pub(super) fn note_refusal(&mut self, key: &PodKey, refusal: &Refusal) {
         let causes: std::collections::BTreeSet<_> = refusal
             .causes
             .iter()

@@ -170,6 +170,7 @@ impl Agent {
         let mut problems: Vec<_> = self.problems.values().cloned().collect();
         problems.extend(self.kernel.remarks());
         problems.extend(self.evictor.faults());
+        problems.extend(self.statics.problems());
         let unenforced: Vec<_> = self.unenforced.values().flatten().collect();
         problems.extend(unenforced.iter().copied().take(SHOWN).cloned());
         if let Some(more) = unenforced.len().checked_sub(SHOWN)

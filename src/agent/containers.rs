@@ -143,6 +143,7 @@ impl Agent {
             args,
             env,
             working_dir,
+            security,
             ..
         } = entry.container(container)?;
         let cgroup = entry.container_path(container)?;
@@ -164,6 +165,7 @@ impl Agent {
             volumes: self.volume_specs(&entry.admitted),
             mounts: Self::mount_specs(entry, container),
             projects: self.project_specs(entry),
+            security: security.clone(),
             log: self.log_bounds(),
         })
     }

@@ -10,6 +10,7 @@ use super::eviction::News;
 use super::guard::Verdict;
 use super::request::{Refusal, Reply, Request};
 use super::sampler::Sampler;
+use super::statics::Files;
 use crate::model::{Kinds, PodUid};
 use crate::observation::kmsg::Told;
 use crate::observation::watch::Notice;
@@ -58,6 +59,8 @@ pub enum Input {
     },
     /// What concerns eviction.
     Eviction(Box<News>),
+    /// What the files of static pods hold.
+    Manifests(Box<Files>),
     /// End in good order; pods go on.
     Stop,
 }

@@ -41,6 +41,7 @@ mod run;
 mod sampler;
 mod settle;
 mod spaces;
+mod statics;
 mod stop;
 mod tell;
 #[cfg(test)]

@@ -38,6 +38,9 @@ pub struct PodRecord {
     /// The projects that its files belong to; none where the file system does not count by project.
     #[serde(default)]
     pub projects: BTreeMap<Space, u32>,
+    /// The name of the file that holds it, if it is static.
+    #[serde(default)]
+    pub manifest: Option<String>,
     /// Set once its deletion has begun.
     pub deletion: Option<Deletion>,
     /// The pod cgroup's OOM counters as told.

@@ -14,6 +14,7 @@ use super::node::{ADVERTISED_KEY, build};
 use super::record::PodRecord;
 use super::request::PodKey;
 use super::run::{Agent, LEVELS_KEY, Parts, StartupError};
+use super::statics::Statics;
 use k8s_openapi::api::core::v1;
 
 use crate::admission::{self, AdmittedPod};
@@ -80,6 +81,7 @@ impl Agent {
         agent.make_missing_namespaces();
         agent.publish_all();
         agent.end_namespaces();
+        agent.statics = Statics::start(&agent.config, &agent.node.name, &agent.handle);
         Ok(agent)
     }
 

@@ -13,11 +13,12 @@ use super::objects::check_version;
 use super::refuse::{invalid, unreadable};
 use super::request::{Cause, Kept, PodKey, Put, Refusal};
 use super::run::Agent;
+use super::statics::CONFIG;
 use crate::manifest::convert;
 use crate::store::Expect;
 
-/// Annotations with this prefix decide what is enforced.
-const ENFORCED: &str = "allotd.dev/";
+/// Annotations with these prefixes decide what is enforced, and which pods are static.
+const FIXED: [&str; 2] = ["allotd.dev/", CONFIG];
 
 impl Agent {
     /// Keeps a new pod, or changes one that is kept.
@@ -115,8 +116,9 @@ fn forbidden(kept: &v1::Pod, new: &v1::Pod, node: &str) -> Vec<Cause> {
         .keys()
         .chain(new.keys().filter(|name| !kept.contains_key(*name)))
     {
-        if name.starts_with(ENFORCED) && kept.get(name) != new.get(name) {
-            let message = "it decides what is enforced, and may not change";
+        let is_fixed = FIXED.iter().any(|prefix| name.starts_with(prefix));
+        if is_fixed && kept.get(name) != new.get(name) {
+            let message = "it decides what the pod is or gets, and may not change";
             causes.push(forbidden(format!("metadata.annotations[{name}]"), message));
         }
     }

@@ -19,6 +19,7 @@ use super::objects::StoredObject;
 use super::pods::Pods;
 use super::request::{ObjectKey, PodKey};
 use super::spaces::Projects;
+use super::statics::Statics;
 use crate::admission::Ledger;
 use crate::cgroup::{CgroupPath, Hierarchy, Tree};
 use crate::config::Config;
@@ -131,6 +132,7 @@ pub struct Agent {
     pub(super) projects: Projects,
     pub(super) guard: Guard,
     pub(super) evictor: Evictor,
+    pub(super) statics: Statics,
     pub(super) tallies: Tallies,
     /// OOM counters of the levels above pods, as told.
     pub(super) levels_seen: BTreeMap<String, OomSeen>,
@@ -208,6 +210,7 @@ impl Agent {
             events,
             kills: Kills::default(),
             evictor: Evictor::new(eviction),
+            statics: Statics::default(),
             tallies: Tallies::default(),
             levels_seen: BTreeMap::new(),
             levels_dirty: false,
@@ -270,6 +273,7 @@ impl Agent {
             Input::Cleared { uid, result } => self.cleared(&uid, result),
             Input::Storage { uid, verdict } => self.storage_found(&uid, verdict),
             Input::Eviction(news) => self.take_news(*news),
+            Input::Manifests(files) => self.take_manifests(*files),
             Input::Stop => {
                 self.settle_all();
                 return false;
@@ -301,6 +305,7 @@ impl Agent {
                 self.drive(&key);
             }
         }
+        self.mind_statics();
         self.retry_resizes();
         self.mind_eviction();
     }

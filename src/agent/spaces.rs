@@ -172,6 +172,7 @@ impl Agent {
                         Medium::Memory => Held::InMemory(size),
                         Medium::Disk | Medium::Other(_) => Held::OnDisk,
                     },
+                    group: admitted.pod().fs_group,
                 }
             })
             .collect()

@@ -32,7 +32,7 @@ impl Agent {
         uid: Option<&str>,
         dry_run: bool,
     ) -> Result<Value, Refusal> {
-        let Some(entry) = self.pods.get_mut(key) else {
+        let Some(entry) = self.pods.get(key) else {
             return Err(Refusal::not_found("pods", &key.name));
         };
         if let Some(uid) = uid
@@ -44,9 +44,22 @@ impl Agent {
             );
             return Err(Refusal::conflict(message).about("pods", &key.name));
         }
+        self.refuse_if_static(key)?;
         if dry_run {
             return self.pod_object(key);
         }
+        self.begin_deletion(key, grace_seconds)
+    }
+
+    /// The same, whatever the pod is.
+    pub(super) fn begin_deletion(
+        &mut self,
+        key: &PodKey,
+        grace_seconds: Option<u64>,
+    ) -> Result<Value, Refusal> {
+        let Some(entry) = self.pods.get_mut(key) else {
+            return Err(Refusal::not_found("pods", &key.name));
+        };
         let grace = grace_seconds
             .unwrap_or(entry.admitted.pod().termination_grace_seconds)
             .min(MAX_GRACE);

@@ -4,7 +4,7 @@ use super::Config;
 
 /// Settings that only a restart changes: who the node is, where things are, who is let in, and
 /// which CPUs containers have to themselves.
-const FIXED: [&str; 9] = [
+const FIXED: [&str; 10] = [
     "nodeName",
     "cgroupRoot",
     "stateDir",
@@ -14,6 +14,7 @@ const FIXED: [&str; 9] = [
     "adminGroup",
     "cpuManagerPolicy",
     "reservedSystemCPUs",
+    "staticPodPath",
 ];
 
 /// A configuration that follows another one.
@@ -42,6 +43,7 @@ impl Config {
             socket: self.socket.clone(),
             socket_group: self.socket_group.clone(),
             admin_group: self.admin_group.clone(),
+            static_pod_path: self.static_pod_path.clone(),
             cpu_manager_policy: self.cpu_manager_policy,
             reserved_system_cpus: self.reserved_system_cpus.clone(),
             ..new

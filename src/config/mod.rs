@@ -69,6 +69,7 @@ pub struct Config {
     pub pod_pids_limit: i64,
     pub oom_policy: OomPolicy,
     pub cgroup_root: PathBuf,
+    pub static_pod_path: PathBuf,
     pub state_dir: PathBuf,
     pub pod_logs_dir: PathBuf,
     pub socket: PathBuf,
@@ -144,6 +145,7 @@ impl Default for Config {
             pod_pids_limit: -1,
             oom_policy: OomPolicy::default(),
             cgroup_root: "/sys/fs/cgroup/allot".into(),
+            static_pod_path: "/etc/allotd/manifests".into(),
             state_dir: "/var/lib/allotd".into(),
             pod_logs_dir: "/var/log/pods".into(),
             socket: "/run/allotd/allotd.sock".into(),
@@ -317,7 +319,11 @@ impl Config {
             ("stateDir", &self.state_dir),
             ("podLogsDir", &self.pod_logs_dir),
             ("socket", &self.socket),
+            ("staticPodPath", &self.static_pod_path),
         ] {
+            if name == "staticPodPath" && path.as_os_str().is_empty() {
+                continue;
+            }
             let climbs = path.components().any(|part| part.as_os_str() == "..");
             if !path.is_absolute() || climbs {
                 problems.push(format!(

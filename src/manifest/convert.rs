@@ -7,6 +7,7 @@ mod definition;
 mod node;
 mod policy;
 mod resize;
+mod security;
 mod volume;
 
 use std::collections::BTreeMap;
@@ -99,11 +100,12 @@ pub fn pod(pod: &v1::Pod, fallback: &PodUid) -> Converted<Pod> {
     };
     unsupported::in_pod(spec, &mut notes);
     let mut words = Words::default();
+    let secure = security::of_pod(spec, &mut problems);
     let mut containers = |field: &str, containers: &[v1::Container]| -> Vec<Container> {
         let convert = |(index, from): (usize, &v1::Container)| {
             let place = format!("spec.{field}[{index}]");
             unsupported::in_container(from, &place, field == "initContainers", &mut notes);
-            container(from, field, &place, &mut words, &mut problems)
+            container(from, field, &place, &secure, &mut words, &mut problems)
         };
         containers.iter().enumerate().map(convert).collect()
     };
@@ -131,6 +133,7 @@ pub fn pod(pod: &v1::Pod, fallback: &PodUid) -> Converted<Pod> {
         containers,
         volumes,
         foreign_volumes,
+        fs_group: secure.fs_group,
         resources: spec
             .resources
             .as_ref()
@@ -197,6 +200,7 @@ fn container(
     from: &v1::Container,
     field: &str,
     place: &str,
+    secure: &security::OfPod<'_>,
     words: &mut Words,
     problems: &mut Vec<Remark>,
 ) -> Container {
@@ -242,6 +246,7 @@ fn container(
             .map(|from| resources(from, &format!("{place}.resources"), problems))
             .unwrap_or_default(),
         resize_policy: resize::policy(from, place, problems),
+        security: security::of_container(secure, from, place, problems),
     }
 }
 

@@ -42,14 +42,12 @@ pub(super) fn in_pod(spec: &PodSpec, notes: &mut Vec<Remark>) {
             is_set(spec.eviction_responders.as_ref()),
         ),
         ("hostAliases", is_set(spec.host_aliases.as_ref())),
-        ("hostUsers", spec.host_users == Some(false)),
         ("hostname", is_set(spec.hostname.as_ref())),
         ("hostnameOverride", is_set(spec.hostname_override.as_ref())),
         ("readinessGates", is_set(spec.readiness_gates.as_ref())),
         ("resourceClaims", is_set(spec.resource_claims.as_ref())),
         ("runtimeClassName", is_set(spec.runtime_class_name.as_ref())),
         ("schedulingGates", is_set(spec.scheduling_gates.as_ref())),
-        ("securityContext", is_set(spec.security_context.as_ref())),
         ("setHostnameAsFQDN", spec.set_hostname_as_fqdn == Some(true)),
         (
             "shareProcessNamespace",
@@ -93,7 +91,6 @@ pub(super) fn in_container(from: &Container, place: &str, is_init: bool, notes: 
             "restartPolicyRules",
             is_set(from.restart_policy_rules.as_ref()),
         ),
-        ("securityContext", is_set(from.security_context.as_ref())),
         ("startupProbe", is_set(from.startup_probe.as_ref())),
         ("stdin", from.stdin == Some(true)),
         (

@@ -20,6 +20,7 @@ pub mod policy;
 pub mod qos;
 pub mod resource;
 pub mod resource_quota;
+pub mod security;
 pub mod space;
 pub mod topology;
 pub mod volume;

@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
+use super::security::Security;
 use super::volume::{Mount, Volume};
 use super::{ResourceList, Resources};
 
@@ -55,6 +56,8 @@ pub struct Pod {
     pub volumes: Vec<Volume>,
     /// The names of all others: they may be mounted, to no effect.
     pub foreign_volumes: Vec<String>,
+    /// `spec.securityContext.fsGroup`: the group of its volumes.
+    pub fs_group: Option<u32>,
     /// `spec.resources`: resources of the pod as a whole (Kubernetes 1.34, PodLevelResources).
     pub resources: Option<Resources>,
     /// `spec.overhead`
@@ -145,6 +148,8 @@ pub struct Container {
     pub resources: Resources,
     /// `resizePolicy`: which changes of these need another run of it.
     pub resize_policy: ResizePolicy,
+    /// `securityContext`, together with the pod's.
+    pub security: Security,
 }
 
 /// Whether a container runs on when its amounts change (Kubernetes 1.27). `false`, Kubernetes'

@@ -5,6 +5,7 @@
 pub mod eviction;
 pub mod kmsg;
 pub mod machine;
+pub mod manifests;
 pub mod node;
 pub mod oom;
 pub mod pressure;

@@ -16,6 +16,7 @@ use super::record::{self, LogBounds, Mount, MountSpec, RecordError, SPEC, Spec};
 use super::space::{ProjectSpec, VolumeSpec};
 use super::state::{self, AttemptState};
 use super::{AttemptId, ContainerId, lock};
+use crate::model::security::Security;
 use crate::sys::readable::readable;
 
 /// `PATH` of a container that sets none.
@@ -61,6 +62,8 @@ pub struct ContainerSpec {
     pub mounts: Vec<MountSpec>,
     /// The projects of the pod's files.
     pub projects: Vec<ProjectSpec>,
+    /// As whom it runs, and what it may not do.
+    pub security: Security,
     /// How much of a log is kept.
     pub log: LogBounds,
 }
@@ -265,6 +268,7 @@ impl Runtime {
         if let Some(path) = paths.into_iter().flatten().find(|path| !path.is_absolute()) {
             return Err(bad(&format!("{} is not an absolute path", path.display())));
         }
+        let own = scratch.clone();
         let scratch = scratch
             .to_str()
             .ok_or_else(|| bad("the state directory is not UTF-8"))?;
@@ -288,18 +292,23 @@ impl Runtime {
                 read_only: mount.read_only,
             });
         }
-        let mut named = Vec::new();
+        let (mut named, mut volumes) = (Vec::new(), Vec::new());
         for volume in &want.volumes {
             let name = volume.name.to_uppercase().replace('-', "_");
-            let path = place(&volume.name)?.display().to_string();
-            named.push((format!("ALLOTD_VOLUME_{name}"), path));
+            let path = place(&volume.name)?;
+            named.push((format!("ALLOTD_VOLUME_{name}"), path.display().to_string()));
+            volumes.push(path);
         }
-        let own = defaults.map(|(name, value)| (name.to_owned(), value.to_owned()));
-        let defaults: Vec<_> = own.into_iter().chain(named).collect();
+        let defaults = defaults.map(|(name, value)| (name.to_owned(), value.to_owned()));
+        let defaults: Vec<_> = defaults.into_iter().chain(named).collect();
         Ok(Spec {
             argv: want.argv.clone(),
             env: environment(&want.env, &defaults),
             mounts,
+            security: want.security.clone(),
+            state: Some(self.state.clone()),
+            scratch: Some(own),
+            volumes,
             // Root could write on where the kernel stops everybody else.
             heeds_quota: want.projects.iter().any(|own| own.limit.is_some()),
             log_bounds: want.log,

@@ -15,6 +15,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use super::identity::ProcessId;
+use crate::model::security::Security;
 
 /// The file of [`Spec`].
 pub const SPEC: &str = "spec.json";
@@ -54,6 +55,18 @@ pub struct Spec {
     /// What the program sees in place of the host's directories.
     #[serde(default)]
     pub mounts: Vec<Mount>,
+    /// As whom it runs, and what it may not do.
+    #[serde(default)]
+    pub security: Security,
+    /// The state directory, of which a program that is secluded sees the next two and nothing else.
+    #[serde(default)]
+    pub state: Option<PathBuf>,
+    /// The container's own directory.
+    #[serde(default)]
+    pub scratch: Option<PathBuf>,
+    /// The pod's volumes.
+    #[serde(default)]
+    pub volumes: Vec<PathBuf>,
     /// Whether the program lacks CAP_SYS_RESOURCE, with which quotas would not hold it.
     #[serde(default)]
     pub heeds_quota: bool,

@@ -7,8 +7,9 @@ use std::fmt::Write;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{AtFlags, CWD, Mode, fchmod, fstat, fstatfs, openat, statat};
+use rustix::fs::{AtFlags, CWD, Mode, fchmod, fchown, fstat, fstatfs, openat, statat};
 use rustix::mount::{MountFlags, UnmountFlags, mount, unmount};
+use rustix::process::Gid;
 
 use super::dir::{self, GROUP_READS, OWNER_ONLY};
 use super::process::{RuntimeError, join};
@@ -28,6 +29,8 @@ pub struct VolumeSpec {
     pub name: String,
     /// What holds it.
     pub held: Held,
+    /// The group that it belongs to, and all that is made in it (`fsGroup`).
+    pub group: Option<u32>,
 }
 
 /// What holds a volume.
@@ -89,7 +92,8 @@ impl Runtime {
                 if let Space::Volume(name) = space {
                     let volume = volumes.iter().find(|volume| volume.name == *name);
                     let held = volume.map_or(Held::OnDisk, |volume| volume.held);
-                    self.furnish(&directory, &join(base, &names), held)
+                    let group = volume.and_then(|volume| volume.group);
+                    self.furnish(&directory, &join(base, &names), held, group)
                         .map_err(|error| RuntimeError::io("make volume", shown())(error))?;
                 }
             }
@@ -144,9 +148,15 @@ impl Runtime {
     }
 
     /// Makes a new directory the volume that it is to be; one that is so already stays as it is.
-    fn furnish(&self, directory: &OwnedFd, path: &Path, held: Held) -> std::io::Result<()> {
+    fn furnish(
+        &self,
+        directory: &OwnedFd,
+        path: &Path,
+        held: Held,
+        group: Option<u32>,
+    ) -> std::io::Result<()> {
         let Held::InMemory(bytes) = held else {
-            return Ok(fchmod(directory, EVERYBODY)?);
+            return hand_over(directory, group);
         };
         if is_memory(directory)? {
             return Ok(());
@@ -156,12 +166,21 @@ impl Runtime {
         // Whoever mounted it did so among the host's mounts; without seeing it too, nothing of it would be
         // counted here or taken away again.
         match dir::open(path, &[])? {
-            Some(seen) if is_memory(&seen)? => Ok(()),
+            Some(seen) if is_memory(&seen)? => hand_over(&seen, group),
             _ => Err(std::io::Error::other(
                 "it is mounted, and not seen by allotd",
             )),
         }
     }
+}
+
+/// Lets everybody write in a new volume. What is made in it belongs to its group, if it has one.
+fn hand_over(volume: &OwnedFd, group: Option<u32>) -> std::io::Result<()> {
+    let Some(group) = group else {
+        return Ok(fchmod(volume, EVERYBODY)?);
+    };
+    fchown(volume, None, Some(Gid::from_raw(group)))?;
+    Ok(fchmod(volume, EVERYBODY.union(Mode::SGID))?)
 }
 
 /// Mounts a file system in memory on a directory, of so many bytes at the most; one that is there already

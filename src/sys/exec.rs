@@ -30,6 +30,19 @@ pub struct Program {
     pub env: Vec<CString>,
     /// The working directory.
     pub cwd: CString,
+    /// As whom it runs; `None`: as its parent.
+    pub credentials: Option<Credentials>,
+}
+
+/// As whom a program runs: real, effective and saved alike.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Credentials {
+    /// The user.
+    pub user: u32,
+    /// The group.
+    pub group: u32,
+    /// All further groups.
+    pub groups: Vec<u32>,
 }
 
 /// What the child gets as standard input, output and error.
@@ -61,6 +74,8 @@ pub enum Step {
     WorkingDir,
     /// `execve`
     Exec,
+    /// Becoming the user.
+    Credentials,
 }
 
 /// Clones a child that will become `program`, in `cgroup` if one is given, and holds it before it
@@ -80,6 +95,7 @@ pub fn hold(
     let plan = ChildPlan {
         path: &program.path,
         cwd: &program.cwd,
+        credentials: program.credentials.as_ref(),
         argv: argv.as_ptr(),
         env: env.as_ptr(),
         streams: [
@@ -137,6 +153,7 @@ pub fn outcome(fd: &OwnedFd) -> io::Result<Option<(Step, io::Error)>> {
     let step = match i32::from_ne_bytes([s0, s1, s2, s3]) {
         0 => Step::Streams,
         1 => Step::WorkingDir,
+        3 => Step::Credentials,
         _ => Step::Exec,
     };
     let error = io::Error::from_raw_os_error(i32::from_ne_bytes(errno));
@@ -158,6 +175,7 @@ struct KernelSigaction {
 struct ChildPlan<'a> {
     path: &'a CStr,
     cwd: &'a CStr,
+    credentials: Option<&'a Credentials>,
     argv: *const *const libc::c_char,
     env: *const *const libc::c_char,
     streams: [RawFd; 3],
@@ -211,12 +229,36 @@ unsafe fn become_program(plan: &ChildPlan<'_>) -> ! {
                 fail(plan.report, 0);
             }
         }
+        if let Some(own) = plan.credentials
+            && !become_user(own)
+        {
+            fail(plan.report, 3);
+        }
         if libc::chdir(plan.cwd.as_ptr()) < 0 {
             fail(plan.report, 1);
         }
         libc::umask(0o022);
         libc::execve(plan.path.as_ptr(), plan.argv, plan.env);
         fail(plan.report, 2)
+    }
+}
+
+/// The groups first: a user who is not root may not choose them. Asked of the kernel: the C library would
+/// have all threads of its parent, which are not here, do the same.
+///
+/// # Safety
+/// As `become_program`.
+unsafe fn become_user(own: &Credentials) -> bool {
+    let Credentials {
+        user,
+        group,
+        groups,
+    } = own;
+    // SAFETY: bare system calls on numbers, and on a list that is borrowed.
+    unsafe {
+        libc::syscall(libc::SYS_setgroups, groups.len(), groups.as_ptr()) == 0
+            && libc::syscall(libc::SYS_setresgid, *group, *group, *group) == 0
+            && libc::syscall(libc::SYS_setresuid, *user, *user, *user) == 0
     }
 }
 

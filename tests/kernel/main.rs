@@ -65,6 +65,7 @@ const TOPICS: &[&[Test]] = &[
     node::resize::TESTS,
     node::storage::TESTS,
     node::disks::TESTS,
+    node::security::TESTS,
     node::eviction::TESTS,
 ];
 

@@ -62,6 +62,7 @@ impl Node {
             volumes: Vec::new(),
             mounts: Vec::new(),
             projects: Vec::new(),
+            security: allotd::model::security::Security::default(),
             log: LogBounds::default(),
         })
     }

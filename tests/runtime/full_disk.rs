@@ -46,6 +46,10 @@ fn run_on_small_disk(script: &str) -> Option<(Exit, String)> {
         log_bounds: LogBounds::default(),
         mounts: Vec::new(),
         heeds_quota: false,
+        security: allotd::model::security::Security::default(),
+        state: None,
+        scratch: None,
+        volumes: Vec::new(),
         log: at("log"),
     };
     let spec_file = node.temp.path().join("spec.json");

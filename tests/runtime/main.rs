@@ -13,5 +13,6 @@ mod crashes;
 mod ends;
 mod full_disk;
 mod output;
+mod security;
 mod support;
 mod upkeep;

@@ -51,6 +51,7 @@ pub fn container(name: &str, kind: ContainerKind, resources: Resources) -> Conta
         mounts: Vec::new(),
         resources,
         resize_policy: allotd::model::pod::ResizePolicy::default(),
+        security: allotd::model::security::Security::default(),
     }
 }
 
@@ -69,6 +70,7 @@ pub fn pod_of(containers: Vec<Container>) -> Pod {
         containers,
         volumes: Vec::new(),
         foreign_volumes: Vec::new(),
+        fs_group: None,
         resources: None,
         overhead: ResourceList::default(),
         restart_policy: RestartPolicy::Always,

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::resources;
+use super::{resources, security};
 use crate::admission::Reason;
 use crate::model::{Container, Pod, name};
 
@@ -21,6 +21,7 @@ pub(super) fn all(pod: &Pod) -> Vec<Reason> {
             found.push(Reason::duplicate(format!("{path}.name"), name));
         }
         found.extend(program(&path, container));
+        found.extend(security::check(&path, container));
         found.extend(resources::check(
             &format!("{path}.resources"),
             &container.resources,

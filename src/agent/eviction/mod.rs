@@ -306,6 +306,7 @@ impl Agent {
         let entry = self.pods.get(key);
         let entry = entry.ok_or_else(|| Refusal::not_found("pods", &key.name))?;
         let own = entry.admitted.pod().termination_grace_seconds;
+        self.refuse_if_static(key)?;
         if self.evict(
             key,
             "The pod was evicted by hand. ",

@@ -228,7 +228,7 @@ impl Agent {
     }
 
     fn end_pod(&mut self, key: &PodKey) {
-        if let Err(refusal) = self.delete_pod(key, None, None, false) {
+        if let Err(refusal) = self.begin_deletion(key, None) {
             tracing::warn!(
                 POD = key.name,
                 NAMESPACE = key.namespace,

@@ -113,6 +113,11 @@ impl Bench {
         self.start_agent();
     }
 
+    /// The next agent has other settings.
+    pub fn settings(&mut self, settings: fn(&mut Config)) {
+        self.settings = settings;
+    }
+
     fn start_agent(&mut self) {
         let (send, inputs) = channel();
         self.inputs = inputs;
@@ -130,6 +135,7 @@ impl Bench {
             cgroup_root: path("cgroup"),
             state_dir: path("state"),
             pod_logs_dir: path("logs"),
+            static_pod_path: "".into(),
             ..Config::default()
         };
         (self.settings)(&mut config);

@@ -16,3 +16,4 @@ mod reload;
 mod resize;
 mod resize_rules;
 mod shim;
+mod statics;

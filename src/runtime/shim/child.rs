@@ -17,7 +17,7 @@ use rustix::process::WaitIdStatus;
 
 use super::copy::Copier;
 use super::log::LogFile;
-use super::{Tell, mounts, open_cgroup, pause};
+use super::{Tell, confine, mounts, open_cgroup, pause};
 use crate::runtime::identity::ProcessId;
 use crate::runtime::record::{self, EXIT, Exit, ExitReason, Reserved, STARTED, Spec, Started};
 use crate::sys::clone::Child;
@@ -87,11 +87,18 @@ fn start(dir: &OwnedFd, spec: &Spec) -> Result<Running, Failure> {
     let cgroup = spec.cgroup.as_deref().map(open_cgroup).transpose();
     let cgroup = cgroup.map_err(set_up)?;
     // From here on paths mean what they mean to the program.
-    mounts::show(&spec.mounts).map_err(set_up)?;
+    mounts::show(spec).map_err(set_up)?;
     if spec.heeds_quota {
         mounts::heed_quotas().map_err(set_up)?;
     }
-    let program = program(spec)?;
+    let credentials = confine::credentials(&spec.security).map_err(set_up)?;
+    if let Some(credentials) = &credentials {
+        confine::give_scratch(spec, credentials).map_err(set_up)?;
+    }
+    let program = Program {
+        credentials,
+        ..program(spec)?
+    };
     let pipe = || pipe_with(PipeFlags::CLOEXEC).map_err(|error| set_up(error.to_string()));
     let ((out_read, out_write), (err_read, err_write)) = (pipe()?, pipe()?);
     let copier = Copier::new(log, out_read, err_read).map_err(|e| set_up(e.to_string()))?;
@@ -107,6 +114,7 @@ fn start(dir: &OwnedFd, spec: &Spec) -> Result<Running, Failure> {
         stdout: out_write.as_fd(),
         stderr: err_write.as_fd(),
     };
+    confine::limit(&spec.security).map_err(set_up)?;
     let held = hold(&program, &streams, cgroup.as_ref().map(AsFd::as_fd))
         .map_err(|error| set_up(clone_failed(&error, spec.cgroup.as_deref())))?;
     let started_at = Timestamp::now();
@@ -240,6 +248,10 @@ fn not_run(step: Step, error: &io::Error, argv0: &str, cwd: &Path) -> Failure {
     let there = || stat(argv0).is_ok() || stat(cwd.join(argv0)).is_ok();
     match (step, error.raw_os_error()) {
         (Step::Streams, _) => (NOT_SET_UP, format!("cannot set up the streams: {error}")),
+        (Step::Credentials, _) => (
+            NOT_SET_UP,
+            format!("cannot become the user that is asked for: {error}"),
+        ),
         (Step::WorkingDir, _) => (
             NOT_SET_UP,
             format!(
@@ -282,6 +294,7 @@ fn program(spec: &Spec) -> Result<Program, Failure> {
         argv: all(&spec.argv)?,
         env: all(&spec.env)?,
         cwd: c(spec.cwd.as_os_str().as_bytes())?,
+        credentials: None,
     })
 }
 

@@ -8,9 +8,11 @@
 //! why it asks for an OOM score of −999, keeps out of the container's cgroup and does nothing else.
 
 mod child;
+mod confine;
 mod copy;
 mod log;
 mod mounts;
+mod seclude;
 
 use std::fs;
 use std::io::{self, Read, Write};

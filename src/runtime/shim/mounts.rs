@@ -4,6 +4,7 @@
 //! where others would see it, and what the host mounts later is still seen.
 
 use std::io;
+use std::os::fd::OwnedFd;
 use std::path::Path;
 
 use nix::sched::{CloneFlags, unshare};
@@ -11,13 +12,16 @@ use rustix::fs::{CWD, Mode, OFlags, openat};
 use rustix::mount::{MountFlags, MountPropagationFlags, mount_bind, mount_change, mount_remount};
 use rustix::thread::{CapabilitySet, remove_capability_from_bounding_set};
 
+use super::seclude;
 use crate::runtime::dir::DIRECTORY;
-use crate::runtime::record::Mount;
+use crate::runtime::record::{Mount, Spec};
 use crate::runtime::space::by_number;
 
-/// Shows volumes where they belong; nothing is done where there are none.
-pub(super) fn show(mounts: &[Mount]) -> Result<(), String> {
-    if mounts.is_empty() {
+/// Shows volumes where they belong, and hides and protects what the program may not see or write to;
+/// nothing is done where there is nothing of it.
+pub(super) fn show(spec: &Spec) -> Result<(), String> {
+    let is_secluded = spec.security.is_secluded();
+    if spec.mounts.is_empty() && !is_secluded {
         return Ok(());
     }
     unshare(CloneFlags::CLONE_NEWNS)
@@ -25,15 +29,43 @@ pub(super) fn show(mounts: &[Mount]) -> Result<(), String> {
     let down = MountPropagationFlags::DOWNSTREAM | MountPropagationFlags::REC;
     mount_change("/", down)
         .map_err(|errno| format!("cannot part from the host's mounts: {errno}"))?;
-    mounts.iter().try_for_each(show_one)
+    let host = if spec.security.has_read_only_root {
+        seclude::mounts()?
+    } else {
+        Vec::new()
+    };
+    // Open before anything is hidden, but in this namespace: the kernel binds nothing of another.
+    let shown = spec.mounts.iter().map(|mount| open(&mount.source));
+    let shown = shown.collect::<Result<Vec<_>, _>>()?;
+    if is_secluded && let Some(state) = &spec.state {
+        let own = spec.scratch.iter().chain(&spec.volumes);
+        let own = own.map(|path| Ok((path.as_path(), open(path)?)));
+        let own = own.collect::<Result<Vec<_>, String>>()?;
+        seclude::hide(state, &own)?;
+    }
+    for (mount, shown) in spec.mounts.iter().zip(&shown) {
+        show_one(mount, shown)?;
+    }
+    let is_own = |path: &Path| {
+        let hidden = spec
+            .state
+            .as_ref()
+            .is_some_and(|state| path.starts_with(state));
+        hidden || spec.mounts.iter().any(|mount| mount.target == path)
+    };
+    let host = host.iter().filter(|mount| !is_own(&mount.path));
+    host.into_iter().try_for_each(seclude::protect)
 }
 
-fn show_one(mount: &Mount) -> Result<(), String> {
+fn open(path: &Path) -> Result<OwnedFd, String> {
+    openat(CWD, path, DIRECTORY, Mode::empty())
+        .map_err(|errno| format!("cannot open the volume {}: {errno}", path.display()))
+}
+
+fn show_one(mount: &Mount, shown: &OwnedFd) -> Result<(), String> {
     let Mount { source, target, .. } = mount;
-    let open = |path: &Path, flags| openat(CWD, path, flags, Mode::empty());
-    let shown = open(source, DIRECTORY)
-        .map_err(|errno| format!("cannot open the volume {}: {errno}", source.display()))?;
-    let place = open(target, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC).map_err(|errno| {
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let place = openat(CWD, target, flags, Mode::empty()).map_err(|errno| {
         let hint = if errno == rustix::io::Errno::NOENT {
             ": make that directory on the host, or leave the mount out and use ALLOTD_VOLUME_NAME"
         } else {
@@ -48,7 +80,7 @@ fn show_one(mount: &Mount) -> Result<(), String> {
             target.display()
         )
     };
-    mount_bind(by_number(&shown), by_number(&place)).map_err(failed)?;
+    mount_bind(by_number(shown), by_number(&place)).map_err(failed)?;
     if mount.read_only {
         // By its path again: what is open is what lies below the mount.
         let flags = MountFlags::BIND | MountFlags::RDONLY;

@@ -14,6 +14,7 @@ pub mod oom_inner;
 pub mod oom_many;
 pub mod policies;
 pub mod resize;
+pub mod security;
 pub mod storage;
 pub mod supervisor;
 pub mod usage;
