@@ -85,7 +85,11 @@ fn what_becomes_of_a_burst_is_told() {
         ["cpu.max.burst: allotd.dev/cpu-burst 100m means nothing: there is no quota to go beyond"]
     );
     // A quota of the pod below the sum of the bursts.
-    let mut whole = pod("300m", &json!([limited("a", "400m"), limited("b", "400m")]));
+    let mut both = json!([limited("a", "400m"), limited("b", "400m")]);
+    for container in both.as_array_mut().unwrap() {
+        container["resources"]["requests"] = json!({"cpu": "100m"});
+    }
+    let mut whole = pod("300m", &both);
     whole.resources = Some(pods::resources(&json!({"limits": {"cpu": "500m"}})));
     let tree = translated(whole, &pods::big_node(), &Policy::default());
     assert_eq!(of_cgroup(&tree, None, "cpu.max.burst"), "50000");

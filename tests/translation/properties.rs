@@ -212,12 +212,16 @@ proptest! {
             for setting in cgroup.settings.values() {
                 prop_assert!(is_in_range(*setting), "{} {}", path, setting);
             }
-            // Nothing is left to chance but `cpu.max` of the top and swap above the containers.
+            // Nothing is left to chance but `cpu.max` of the top, swap above the containers, and what nobody asked
+            // for: a burst, and CPUs under the policy none.
             let level = Place::of(path).unwrap().level();
             for file in InterfaceFile::all(&node.huge_page_sizes()) {
                 let is_left = match file {
                     InterfaceFile::CpuMax => level == Level::Top,
                     InterfaceFile::MemorySwapMax => level != Level::Container,
+                    InterfaceFile::CpuMaxBurst
+                    | InterfaceFile::CpusetCpus
+                    | InterfaceFile::CpusetMems => true,
                     _ => false,
                 };
                 prop_assert_eq!(cgroup.get(file).is_none(), is_left, "{} {}", path, file);
