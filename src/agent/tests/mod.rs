@@ -13,5 +13,6 @@ mod namespaces;
 mod random;
 mod resize;
 mod resize_rules;
+mod security;
 mod shim;
 mod statics;
