@@ -15,5 +15,6 @@ mod random;
 mod reload;
 mod resize;
 mod resize_rules;
+mod security;
 mod shim;
 mod statics;
