@@ -249,3 +249,23 @@ fn without_a_directory_in_the_settings_there_are_none() {
         !agent.pods.contains_key(&key())
     });
 }
+
+#[test]
+fn it_comes_back_when_its_namespace_has_ended() {
+    let mut bench = bench();
+    let key = PodKey::new("team", "web-node");
+    let first = bench.next_process();
+    let text = manifest("first", &one("Always"));
+    let text = text.replace("\"metadata\":{", "\"metadata\":{\"namespace\":\"team\",");
+    write(&mut bench, "web.json", &text);
+    bench.until("it to run", |agent| runs(agent, &key, "c"));
+    bench.put_in(&key, "c", first);
+    let second = bench.next_process();
+    bench.agent().delete_namespace("team", false).unwrap();
+    bench.until("another to run", |agent| {
+        let entry = agent.pods.get(&key);
+        entry.is_some_and(|entry| entry.record.deletion.is_none()) && runs(agent, &key, "c")
+    });
+    bench.put_in(&key, "c", second);
+    assert_eq!(bench.processes(&key, "c"), [second]);
+}
