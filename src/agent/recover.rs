@@ -200,7 +200,11 @@ impl Agent {
                 self.tell_of_lost_cpus(&key, &lost);
             }
             Err(why) => {
-                let problem = format!("pod {} is not valid any more: {why}", stored.key);
+                self.stranded.insert(uid);
+                let problem = format!(
+                    "pod {} is not valid any more, so it is left as it is: {why}",
+                    stored.key
+                );
                 tracing::error!("{problem}");
                 self.problems.insert(stored.key.clone(), problem);
             }

@@ -113,6 +113,8 @@ pub struct Agent {
     pub(super) words: Words,
     /// What is in use.
     pub(super) ledger: Ledger,
+    /// Pods whose records are of no use to this agent: what they run is left alone.
+    pub(super) stranded: BTreeSet<PodUid>,
     /// What somebody else changed.
     pub(super) drifts: Drifts,
     /// Which CPUs containers have to themselves.
@@ -198,6 +200,7 @@ impl Agent {
             objects: BTreeMap::new(),
             words: Words::default(),
             ledger: Ledger::default(),
+            stranded: BTreeSet::new(),
             drifts: Drifts::default(),
             cpus: Cpus::default(),
             waiting: BTreeSet::new(),

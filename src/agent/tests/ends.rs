@@ -237,3 +237,24 @@ fn a_kill_is_kept_with_its_count_and_named_by_the_log() {
         ("a", pid, Some(true))
     );
 }
+
+/// A newer agent that is stricter finds a pod in the store that it would refuse: it says so and lets it run.
+#[test]
+fn a_pod_that_is_not_valid_any_more_is_left_alone() {
+    let mut bench = Bench::new();
+    let (key, pid) = bench.run("web", &one("Always"));
+    bench.pass(Duration::from_millis(50));
+    let entry = bench.entry(&key);
+    entry.record.object.spec.as_mut().unwrap().containers[0].name = "Not A Name".to_owned();
+    entry.dirty = true;
+    bench.agent().settle_all();
+    let path = bench.path(&key, "c");
+    bench.crash();
+    assert!(!bench.agent().pods.contains_key(&key));
+    let problems = &bench.agent().problems;
+    let told = |text: &String| text.contains("is not valid any more, so it is left as it is");
+    assert!(problems.values().any(told), "{problems:?}");
+    assert!(bench.kernel.with(|kernel| kernel.is_alive(Pid(pid))));
+    let found = bench.kernel.processes(&path).unwrap();
+    assert_eq!(found, [Pid(pid)]);
+}
