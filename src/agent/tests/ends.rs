@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::json;
 
 use super::bench::{Bench, one, runs};
-use crate::cgroup::Pid;
+use crate::cgroup::{Hierarchy, Pid};
 use crate::model::lifecycle::PodPhase;
 use crate::observation::kmsg::Reports;
 use crate::observation::oom::OomRise;
