@@ -138,7 +138,7 @@ pub fn of_pods() -> Vec<Case> {
                 "command: [sleep]",
                 ", annotations: {allotd.dev/pid-limit: \"5\"}",
             ),
-            "pod metadata.annotations[allotd.dev/pid-limit]: annotation allotd.dev/pid-limit is not known: allotd.dev/pids-limit, allotd.dev/oom-policy, allotd.dev/storage-policy are",
+            "pod metadata.annotations[allotd.dev/pid-limit]: annotation allotd.dev/pid-limit is not known: allotd.dev/pids-limit, allotd.dev/oom-policy, allotd.dev/storage-policy, allotd.dev/cpu-burst are",
             pod_with(
                 "command: [sleep]",
                 ", annotations: {allotd.dev/pids-limit: \"5\"}",

@@ -1,3 +1,5 @@
+//! Names, spellings and roundings of every file.
+
 use super::*;
 use crate::units::Micros;
 
