@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use super::entry::{Live, PodEntry};
 use super::events::Severity;
-use super::request::{PodKey, Refusal, Request, UsageParts};
+use super::request::{PodKey, Refusal, Reply, Request, UsageParts};
 use super::run::Agent;
 use crate::cgroup::{CgroupPath, ControllerSet, InterfaceFile};
 use crate::enforcement;
@@ -21,40 +21,61 @@ impl Agent {
     pub(super) fn answer(&mut self, request: Request) {
         match request {
             Request::PutPod { object, how, reply } => {
-                drop(reply.send(self.put_pod(object, how)));
+                {
+                    let answer = self.put_pod(object, how);
+                    self.send(reply, answer);
+                };
             }
             Request::ResizePod {
                 object,
                 dry_run,
                 reply,
-            } => drop(reply.send(self.resize_pod(&object, dry_run))),
+            } => {
+                let answer = self.resize_pod(&object, dry_run);
+                self.send(reply, answer);
+            }
             Request::DeletePod {
                 key,
                 grace_seconds,
                 uid,
                 dry_run,
                 reply,
-            } => drop(reply.send(self.delete_pod(&key, grace_seconds, uid.as_deref(), dry_run))),
-            Request::PatchNode(patch, reply) => drop(reply.send(self.patch_node(&patch))),
+            } => {
+                let answer = self.delete_pod(&key, grace_seconds, uid.as_deref(), dry_run);
+                self.send(reply, answer);
+            }
+            Request::PatchNode(patch, reply) => {
+                let answer = self.patch_node(&patch);
+                self.send(reply, answer);
+            }
             Request::PutObject {
                 kind,
                 object,
                 how,
                 reply,
-            } => drop(reply.send(self.put_object(kind, *object, how))),
+            } => {
+                let answer = self.put_object(kind, *object, how);
+                self.send(reply, answer);
+            }
             Request::DeleteObject {
                 key,
                 uid,
                 dry_run,
                 reply,
-            } => drop(reply.send(self.delete_object(&key, uid.as_deref(), dry_run))),
+            } => {
+                let answer = self.delete_object(&key, uid.as_deref(), dry_run);
+                self.send(reply, answer);
+            }
             Request::Attach {
                 key,
                 container,
                 pid,
                 children,
                 reply,
-            } => drop(reply.send(self.attach(&key, &container, pid, children))),
+            } => {
+                let answer = self.attach(&key, &container, pid, children);
+                self.send(reply, answer);
+            }
             Request::Explain(key, reply) => drop(reply.send(self.explain(&key))),
             Request::Usage(key, reply) => drop(reply.send(self.usage(&key))),
             Request::Census(reply) => drop(reply.send(Ok(Box::new(self.census())))),
@@ -70,14 +91,20 @@ impl Agent {
                 key,
                 grace_seconds,
                 reply,
-            } => drop(reply.send(self.evict_by_hand(&key, grace_seconds))),
+            } => {
+                let answer = self.evict_by_hand(&key, grace_seconds);
+                self.send(reply, answer);
+            }
             Request::Eviction(reply) => drop(reply.send(Ok(Box::new(self.eviction())))),
             Request::Diff(reply) => drop(reply.send(self.diff())),
             Request::Drifts(after, reply) => drop(reply.send(Ok(self.drifts.after(after)))),
             Request::Status(reply) => drop(reply.send(Ok(self.status()))),
             Request::Alive(reply) => drop(reply.send(Ok(()))),
             Request::Config(reply) => drop(reply.send(Ok(Box::new(self.config.clone())))),
-            Request::Reload { read, reply } => drop(reply.send(self.reload(read))),
+            Request::Reload { read, reply } => {
+                let answer = self.reload(read);
+                self.send(reply, answer);
+            }
             Request::LogFile {
                 key,
                 container,
@@ -85,6 +112,12 @@ impl Agent {
                 reply,
             } => drop(reply.send(self.log_file(&key, container.as_deref(), previous))),
         }
+    }
+
+    /// Answers somebody who has changed something: who reads after that sees it.
+    fn send<T>(&self, reply: Reply<T>, answer: Result<T, Refusal>) {
+        self.handle.cache().flush();
+        drop(reply.send(answer));
     }
 
     /// Conditions are kept, so that each knows since when it is so.

@@ -5,7 +5,7 @@
 //! is too slow is told so and begins anew.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::sync::{Arc, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use serde_json::Value;
 use tokio::sync::watch;
@@ -51,6 +51,8 @@ pub struct Expired {
 #[derive(Debug)]
 pub struct Cache {
     state: RwLock<State>,
+    /// What is to be seen at once with the rest of its revision.
+    staged: Mutex<Vec<(ObjectKey, Option<Value>, u64)>>,
     /// How many changes there have been; closed once no more will come.
     count: watch::Sender<Count>,
 }
@@ -77,7 +79,41 @@ impl Default for Cache {
     fn default() -> Self {
         Self {
             state: RwLock::default(),
+            staged: Mutex::default(),
             count: watch::Sender::new(Count::default()),
+        }
+    }
+}
+
+impl State {
+    fn take(&mut self, key: ObjectKey, object: Option<Value>, revision: u64) {
+        self.revision = self.revision.max(revision);
+        let before = self.objects.get(&key).cloned();
+        if before.as_ref().map(|seen| &seen.object) == object.as_ref() {
+            return;
+        }
+        let after = object.map(|object| Arc::new(Seen { object, revision }));
+        match &after {
+            Some(seen) => self.objects.insert(key.clone(), Arc::clone(seen)),
+            None => self.objects.remove(&key),
+        };
+        let change = Change {
+            key,
+            before,
+            after,
+            revision,
+        };
+        // What came before is the weight of the change before, unless that is forgotten.
+        let weight = change.after.as_ref().map_or(0, |seen| weight(&seen.object));
+        self.weight = self.weight.saturating_add(weight);
+        self.changes.push_back((change, weight));
+        self.count = self.count.saturating_add(1);
+        while self.changes.len() > CHANGES || self.weight > WEIGHT {
+            let Some((oldest, weight)) = self.changes.pop_front() else {
+                break;
+            };
+            self.weight = self.weight.saturating_sub(weight);
+            self.forgotten = self.forgotten.max(oldest.revision);
         }
     }
 }
@@ -90,46 +126,33 @@ impl Cache {
         state.forgotten = revision;
     }
 
-    /// From now on readers see this; `None` is an object that is gone. What is no different is no change.
+    /// Readers see this from the next `flush` on; `None` is an object that is gone. What is no different is no
+    /// change.
     pub fn publish(&self, key: ObjectKey, object: Option<Value>, revision: u64) {
-        let mut state = self.write();
-        state.revision = state.revision.max(revision);
-        let before = state.objects.get(&key).cloned();
-        if before.as_ref().map(|seen| &seen.object) == object.as_ref() {
+        let staged = self.staged.lock();
+        let mut staged = staged.unwrap_or_else(PoisonError::into_inner);
+        staged.push((key, object, revision));
+    }
+
+    /// All that was published, at once. Several changes belong to one revision, and whoever lists between two of
+    /// them and watches from there would never be told of the second.
+    pub fn flush(&self) {
+        let staged = self.staged.lock();
+        let staged = std::mem::take(&mut *staged.unwrap_or_else(PoisonError::into_inner));
+        if staged.is_empty() {
             return;
         }
-        let after = object.map(|object| Arc::new(Seen { object, revision }));
-        match &after {
-            Some(seen) => state.objects.insert(key.clone(), Arc::clone(seen)),
-            None => state.objects.remove(&key),
-        };
-        let change = Change {
-            key,
-            before,
-            after,
-            revision,
-        };
-        // What came before is the weight of the change before, unless that is forgotten.
-        let weight = change.after.as_ref().map_or(0, |seen| weight(&seen.object));
-        state.weight = state.weight.saturating_add(weight);
-        state.changes.push_back((change, weight));
-        state.count = state.count.saturating_add(1);
-        while state.changes.len() > CHANGES || state.weight > WEIGHT {
-            let Some((oldest, weight)) = state.changes.pop_front() else {
-                break;
-            };
-            state.weight = state.weight.saturating_sub(weight);
-            state.forgotten = state.forgotten.max(oldest.revision);
+        let mut state = self.write();
+        for (key, object, revision) in staged {
+            state.take(key, object, revision);
         }
         let changes = state.count;
         drop(state);
-        self.count.send_modify(|count| count.changes = changes);
-    }
-
-    /// A commit that changed no object that can be read.
-    pub fn advance(&self, revision: u64) {
-        let mut state = self.write();
-        state.revision = state.revision.max(revision);
+        self.count.send_if_modified(|count| {
+            let is_new = count.changes != changes;
+            count.changes = changes;
+            is_new
+        });
     }
 
     /// No more changes will come: whoever watches is let go.
@@ -209,15 +232,11 @@ impl Cache {
 
     // A writer that panicked left whole entries behind: there is nothing in between.
     fn read(&self) -> RwLockReadGuard<'_, State> {
-        self.state
-            .read()
-            .unwrap_or_else(std::sync::PoisonError::into_inner)
+        self.state.read().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn write(&self) -> RwLockWriteGuard<'_, State> {
-        self.state
-            .write()
-            .unwrap_or_else(std::sync::PoisonError::into_inner)
+        self.state.write().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -313,9 +332,13 @@ mod tests {
         let cache = Arc::new(Cache::default());
         cache.begin(5);
         cache.publish(key("a"), Some(json!({"n": 1})), 6);
+        cache.flush();
         cache.publish(key("a"), Some(json!({"n": 1})), 7);
+        cache.flush();
         cache.publish(key("a"), Some(json!({"n": 2})), 8);
+        cache.flush();
         cache.publish(key("a"), None, 9);
+        cache.flush();
         assert_eq!(cache.watch(4).unwrap_err(), Expired { oldest: 5 });
         assert_eq!(cache.watch(10).unwrap_err(), Expired { oldest: 5 });
         let mut watcher = cache.watch(6).unwrap();
@@ -327,12 +350,31 @@ mod tests {
         assert!(wait(watcher.next()).unwrap().is_empty());
     }
 
+    /// A pod goes in the same commit as an event is made of it; kubectl waits for it to go by a list and a
+    /// watch from there.
+    #[test]
+    fn what_belongs_to_one_revision_is_seen_at_once() {
+        let cache = Arc::new(Cache::default());
+        cache.begin(5);
+        cache.publish(key("a"), Some(json!({})), 6);
+        cache.flush();
+        cache.publish(key("event"), Some(json!({})), 7);
+        let (objects, revision) = cache.list("pods", None);
+        assert_eq!((objects.len(), revision), (1, 6));
+        let mut watcher = cache.watch(revision).unwrap();
+        cache.publish(key("a"), None, 7);
+        cache.flush();
+        assert_eq!(cache.revision(), 7);
+        assert_eq!(wait(watcher.next()).unwrap().len(), 2);
+    }
+
     #[test]
     fn whoever_is_too_slow_is_told_so() {
         let cache = Arc::new(Cache::default());
         let (_, _, mut slow) = cache.list_and_watch("pods", None);
         for n in 0..=CHANGES as u64 {
             cache.publish(key("a"), Some(json!(n)), n + 1);
+            cache.flush();
         }
         assert_eq!(wait(slow.next()).unwrap_err(), Expired { oldest: 1 });
         assert_eq!(cache.watch(0).unwrap_err(), Expired { oldest: 1 });
@@ -345,6 +387,7 @@ mod tests {
         let big = "x".repeat(1 << 20);
         for n in 0..200 {
             cache.publish(key("a"), Some(json!([n, big])), n + 1);
+            cache.flush();
         }
         let state = cache.read();
         assert!(state.weight <= WEIGHT, "{}", state.weight);

@@ -28,6 +28,7 @@ impl Agent {
         }
         self.node_told.0 = 0;
         self.publish_node();
+        handle.cache().flush();
     }
 
     /// A pod, or that it is gone.

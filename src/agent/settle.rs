@@ -31,6 +31,7 @@ impl Agent {
             self.publish_pod(&key);
         }
         self.publish_node();
+        self.handle.cache().flush();
     }
 
     fn settle(&mut self, dirty: &[&PodKey]) {

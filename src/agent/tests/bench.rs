@@ -168,8 +168,11 @@ impl Bench {
         self.agent = Some(Agent::restore(parts).unwrap());
     }
 
+    /// The agent; readers see what it has done so far.
     pub fn agent(&mut self) -> &mut Agent {
-        self.agent.as_mut().unwrap()
+        let agent = self.agent.as_mut().unwrap();
+        agent.handle.cache().flush();
+        agent
     }
 
     /// The records of all runs that were started.
