@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::path::Path;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
@@ -24,14 +24,15 @@ const MIB: u64 = 1 << 20;
 /// While this is not there, the load holds memory that cannot be reclaimed.
 const GO: &str = "/tmp/let-go";
 
-/// As many as a machine under emulation does within the time of a test.
-const RESIZES: u32 = 250;
+/// No more resizes than this, and no longer: a machine under emulation is slow, and slower on some days.
+const RESIZES: u32 = 1000;
+const STORM: Duration = Duration::from_secs(25);
 
 /// Holds 48 MiB, and fills the page cache again and again.
 fn load() -> String {
     format!(
         "dd if=/dev/zero bs=48M count=1 2>/dev/null | (until [ -e {GO} ]; do sleep 0.1; done) & \
-         while :; do dd if=/dev/zero of=file bs=1M count=160 2>/dev/null; done"
+         while :; do dd if=/dev/zero of=file bs=1M count=160 2>/dev/null; sleep 0.2; done"
     )
 }
 
@@ -120,8 +121,9 @@ fn a_storm_of_resizes_kills_nobody() -> Outcome {
     let pod = loaded("storm", 500, 128)?;
     let cgroup = cgroup_of(&pod);
     let mut random = Random(0x9e37_79b9_7f4a_7c15);
-    let (start, mut waited) = (Instant::now(), 0);
-    for _ in 0..RESIZES {
+    let (start, mut sent, mut waited) = (Instant::now(), 0, 0);
+    while sent < RESIZES && start.elapsed() < STORM {
+        sent += 1;
         // Half of them are below what the load holds.
         let answer = resize(
             &pod,
@@ -132,10 +134,10 @@ fn a_storm_of_resizes_kills_nobody() -> Outcome {
         }
     }
     println!(
-        "{RESIZES} resizes in {:.1} s, {waited} had to wait",
+        "measured: {sent} resizes in {:.1} s, {waited} had to wait",
         start.elapsed().as_secs_f64()
     );
-    assert!(waited > RESIZES / 10, "{waited}");
+    assert!(sent > 20 && waited > sent / 10, "{waited} of {sent}");
     nobody_died("storm", &cgroup)?;
     resize(&pod, &amounts(700, 112))?;
     wait("the last one", || shows(&cgroup, 700, 112))?;
@@ -164,7 +166,7 @@ fn a_shrink_below_use_waits_until_memory_is_free() -> Outcome {
         told.contains("33554432 is wanted but") && told.contains("in the way"),
         "{told}"
     );
-    std::thread::sleep(std::time::Duration::from_secs(3));
+    std::thread::sleep(Duration::from_secs(3));
     assert!(in_progress("web")?.is_some());
     nobody_died("web", &cgroup)?;
     fs::write(GO, "")?;
