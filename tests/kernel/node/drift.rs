@@ -29,10 +29,11 @@ fn other(name: &str, value: &str) -> Option<&'static str> {
     Some(match name {
         "cpu.weight" => "77",
         "cpu.max" => "7000 100000",
-        "memory.min" | "memory.low" => "1048576",
+        // Less than a page would be none.
+        "memory.min" | "memory.low" | "memory.swap.max" => "1048576",
         "memory.high" => "33554432",
         "memory.max" => "134217728",
-        "memory.swap.max" | "pids.max" => "1000",
+        "pids.max" => "1000",
         "memory.oom.group" if value == "1" => "0",
         "memory.oom.group" => "1",
         _ if name.starts_with("hugetlb.") => "4194304",
@@ -127,11 +128,16 @@ fn a_contested_value_is_left_for_a_while() -> Outcome {
     let pod = create(&pod("web", &sleeper()))?;
     running_pid("web", "c")?;
     let cgroup = cgroup_of(&pod).join("c");
-    for _ in 0..5 {
+    let seen = || -> Anything<usize> {
+        let drifts = get("/apis/allotd.dev/v1/drifts")?;
+        Ok(drifts.as_array().map_or(0, Vec::len))
+    };
+    for round in 1..=5 {
         fs::write(cgroup.join("cpu.max"), "7000 100000")?;
         wait("the repair", || {
             Ok(file(&cgroup, "cpu.max")? == "20000 100000")
         })?;
+        wait("the record", || Ok(seen()? >= round))?;
     }
     wait("the word", || Ok(events("DriftContested")?.len() == 1))?;
     fs::write(cgroup.join("cpu.max"), "7000 100000")?;

@@ -124,11 +124,13 @@ fn a_storm_of_resizes_kills_nobody() -> Outcome {
     let (start, mut sent, mut waited) = (Instant::now(), 0, 0);
     while sent < RESIZES && start.elapsed() < STORM {
         sent += 1;
-        // Half of them are below what the load holds.
-        let answer = resize(
-            &pod,
-            &amounts(random.within(50, 900), random.within(16, 96)),
-        )?;
+        // Half of them are below what the load holds, and none is so near to it that the load itself would
+        // run out of memory.
+        let memory = match random.within(0, 1) {
+            0 => random.within(16, 44),
+            _ => random.within(72, 128),
+        };
+        let answer = resize(&pod, &amounts(random.within(50, 900), memory))?;
         if condition(&answer, "PodResizeInProgress").is_some() {
             waited += 1;
         }
