@@ -12,6 +12,11 @@ fn main() -> ExitCode {
     if let Some(command) = args.command {
         return ExitCode::from(match command {
             Command::Shim { dir } => shim::main(&dir),
+            Command::Exec {
+                dir,
+                milliseconds,
+                words,
+            } => shim::exec::main(&dir, milliseconds, words),
             Command::MountVolume { dir, bytes } => errand::mount_volume(&dir, bytes),
             Command::UnmountVolume { dir } => errand::unmount_volume(&dir),
             Command::Errand => errand::main(),

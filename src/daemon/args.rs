@@ -1,5 +1,6 @@
 //! The words that `allotd` is started with. Decides nothing else.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::{Parser, Subcommand};
@@ -39,6 +40,17 @@ pub enum Command {
     Shim {
         /// The directory of the run.
         dir: PathBuf,
+    },
+    /// Run a program beside a container's own.
+    #[command(hide = true)]
+    Exec {
+        /// The directory of the run.
+        dir: PathBuf,
+        /// What it may take.
+        milliseconds: u64,
+        /// The program and its arguments.
+        #[arg(last = true, required = true)]
+        words: Vec<OsString>,
     },
     /// Mount a volume in memory.
     #[command(hide = true)]

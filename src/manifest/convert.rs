@@ -6,6 +6,7 @@
 mod definition;
 mod node;
 mod policy;
+mod probe;
 mod resize;
 mod security;
 mod volume;
@@ -27,6 +28,7 @@ use crate::units::Quantity;
 pub use definition::definition;
 pub use node::node;
 pub use policy::{cluster_resource_quota, label_selector, limit_range, namespace, resource_quota};
+pub use probe::fill_in as fill_in_care;
 
 /// Bytes of one argument or variable: what `execve` takes (`MAX_ARG_STRLEN` less the final zero).
 const MAX_WORD: usize = 32 * 4096 - 1;
@@ -101,11 +103,25 @@ pub fn pod(pod: &v1::Pod, fallback: &PodUid) -> Converted<Pod> {
     unsupported::in_pod(spec, &mut notes);
     let mut words = Words::default();
     let secure = security::of_pod(spec, &mut problems);
+    let grace = seconds(
+        spec.termination_grace_period_seconds,
+        "spec.terminationGracePeriodSeconds",
+        &mut problems,
+    )
+    .unwrap_or(30);
     let mut containers = |field: &str, containers: &[v1::Container]| -> Vec<Container> {
         let convert = |(index, from): (usize, &v1::Container)| {
             let place = format!("spec.{field}[{index}]");
             unsupported::in_container(from, &place, field == "initContainers", &mut notes);
-            container(from, field, &place, &secure, &mut words, &mut problems)
+            container(
+                from,
+                field,
+                &place,
+                &secure,
+                grace,
+                &mut words,
+                &mut problems,
+            )
         };
         containers.iter().enumerate().map(convert).collect()
     };
@@ -140,12 +156,7 @@ pub fn pod(pod: &v1::Pod, fallback: &PodUid) -> Converted<Pod> {
             .map(|from| resources(from, "spec.resources", &mut problems)),
         overhead: list(spec.overhead.as_ref(), "spec.overhead", &mut problems),
         restart_policy: restart_policy(spec.restart_policy.as_deref(), &mut problems),
-        termination_grace_seconds: seconds(
-            spec.termination_grace_period_seconds,
-            "spec.terminationGracePeriodSeconds",
-            &mut problems,
-        )
-        .unwrap_or(30),
+        termination_grace_seconds: grace,
         active_deadline_seconds: seconds(
             spec.active_deadline_seconds,
             "spec.activeDeadlineSeconds",
@@ -201,6 +212,7 @@ fn container(
     field: &str,
     place: &str,
     secure: &security::OfPod<'_>,
+    grace: u64,
     words: &mut Words,
     problems: &mut Vec<Remark>,
 ) -> Container {
@@ -247,6 +259,7 @@ fn container(
             .unwrap_or_default(),
         resize_policy: resize::policy(from, place, problems),
         security: security::of_container(secure, from, place, problems),
+        care: probe::care(from, kind, grace, place, problems),
     }
 }
 

@@ -79,10 +79,15 @@ pub(super) fn in_container(from: &Container, place: &str, is_init: bool, notes: 
         .and_then(|resources| resources.claims.as_ref());
     let fields = [
         ("envFrom", is_set(from.env_from.as_ref())),
-        ("lifecycle", is_set(from.lifecycle.as_ref())),
-        ("livenessProbe", is_set(from.liveness_probe.as_ref())),
-        ("readinessProbe", is_set(from.readiness_probe.as_ref())),
         ("resources.claims", is_set(claims)),
+        (
+            "lifecycle.stopSignal",
+            is_set(
+                from.lifecycle
+                    .as_ref()
+                    .and_then(|hooks| hooks.stop_signal.as_ref()),
+            ),
+        ),
         (
             "restartPolicy",
             restart_policy.is_some() && !(is_init && restart_policy == Some("Always")),
@@ -91,7 +96,6 @@ pub(super) fn in_container(from: &Container, place: &str, is_init: bool, notes: 
             "restartPolicyRules",
             is_set(from.restart_policy_rules.as_ref()),
         ),
-        ("startupProbe", is_set(from.startup_probe.as_ref())),
         ("stdin", from.stdin == Some(true)),
         (
             "terminationMessagePath",

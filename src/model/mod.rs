@@ -17,6 +17,7 @@ pub mod namespace;
 pub mod node;
 pub mod pod;
 pub mod policy;
+pub mod probe;
 pub mod qos;
 pub mod resource;
 pub mod resource_quota;

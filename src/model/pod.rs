@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
+use super::probe::Care;
 use super::security::Security;
 use super::volume::{Mount, Volume};
 use super::{ResourceList, Resources};
@@ -150,6 +151,8 @@ pub struct Container {
     pub resize_policy: ResizePolicy,
     /// `securityContext`, together with the pod's.
     pub security: Security,
+    /// Its probes and hooks.
+    pub care: Care,
 }
 
 /// Whether a container runs on when its amounts change (Kubernetes 1.27). `false`, Kubernetes'

@@ -6,8 +6,8 @@
 //! for each connection. Decides which words are errands; must never keep state or run anything else.
 //!
 //! ```text
-//! asked:    shim NUL DIRECTORY, or mount-volume NUL DIRECTORY NUL BYTES, or unmount-volume NUL DIRECTORY
-//! answered: `0` for done, or `1` and why not
+//! asked:    shim NUL DIRECTORY, exec NUL DIRECTORY NUL MILLISECONDS NUL WORD NUL WORD …, mount-volume NUL DIRECTORY NUL BYTES, or unmount-volume NUL DIRECTORY
+//! answered: `0` for done and what is to be told of it, or `1` and why not
 //! ```
 
 use std::ffi::{OsStr, OsString};
@@ -22,9 +22,9 @@ use std::time::Duration;
 use super::space;
 
 /// The words that are errands.
-const ERRANDS: [&str; 3] = ["shim", "mount-volume", "unmount-volume"];
-/// Longer ones are refused (bytes): two paths fit.
-const LONGEST: u64 = 16 << 10;
+const ERRANDS: [&str; 4] = ["shim", "exec", "mount-volume", "unmount-volume"];
+/// Longer ones are refused (bytes): a path and the longest command of a probe fit.
+const LONGEST: u64 = 128 << 10;
 /// How long an answer may take. A shim answers within 10 s; the service manager may be busy.
 const PATIENCE: Duration = Duration::from_secs(60);
 /// What is said of a failure is cut here (characters).
@@ -86,16 +86,21 @@ impl Errands {
 
 /// Does an errand by calling a program.
 fn call(program: &Path, words: &[&OsStr]) -> io::Result<Answer> {
+    Ok(call_for(program, words, Stdio::null())?.map(drop))
+}
+
+/// The same; what the errand tells comes with the answer where `told` is a pipe.
+fn call_for(program: &Path, words: &[&OsStr], told: Stdio) -> io::Result<Result<Vec<u8>, String>> {
     let output = Command::new(program)
         .arg0("allotd")
         .args(words)
         .env_clear()
         .stdin(Stdio::null())
-        .stdout(Stdio::null())
+        .stdout(told)
         .stderr(Stdio::piped())
         .output()?;
     if output.status.success() {
-        return Ok(Ok(()));
+        return Ok(Ok(output.stdout));
     }
     let said = String::from_utf8_lossy(&output.stderr);
     Ok(Err(match said.trim() {
@@ -136,13 +141,13 @@ pub fn main() -> u8 {
         carry_out(&asked)
     });
     let text = match answer.unwrap_or_else(|error| Err(error.to_string())) {
-        Ok(()) => "0".to_owned(),
-        Err(why) => format!("1{why}"),
+        Ok(told) => [b"0", told.as_slice()].concat(),
+        Err(why) => format!("1{why}").into_bytes(),
     };
-    u8::from(io::stdout().write_all(text.as_bytes()).is_err())
+    u8::from(io::stdout().write_all(&text).is_err())
 }
 
-fn carry_out(asked: &[u8]) -> io::Result<Answer> {
+fn carry_out(asked: &[u8]) -> io::Result<Result<Vec<u8>, String>> {
     let words: Vec<OsString> = asked
         .split(|&byte| byte == 0)
         .map(|word| OsString::from_vec(word.to_vec()))
@@ -151,8 +156,14 @@ fn carry_out(asked: &[u8]) -> io::Result<Answer> {
     if !words.first().is_some_and(known) {
         return Ok(Err(format!("errands are {}", ERRANDS.join(", "))));
     }
-    let words: Vec<&OsStr> = words.iter().map(OsString::as_os_str).collect();
-    call(Path::new("/proc/self/exe"), &words)
+    let mut words: Vec<&OsStr> = words.iter().map(OsString::as_os_str).collect();
+    let program = Path::new("/proc/self/exe");
+    if words.first().is_some_and(|word| *word == "exec") {
+        // What follows is the program's, whatever it looks like.
+        words.insert(words.len().min(3), "--".as_ref());
+        return call_for(program, &words, Stdio::piped());
+    }
+    call_for(program, &words, Stdio::null())
 }
 
 /// `allotd mount-volume`; returns the exit code.

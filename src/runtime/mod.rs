@@ -18,6 +18,7 @@ pub mod attach;
 pub mod cri;
 mod dir;
 pub mod errand;
+pub mod exec;
 pub mod identity;
 mod lock;
 pub mod logs;

@@ -33,7 +33,7 @@ const NOT_SET_UP: i32 = 128;
 const TRIES: u32 = 10;
 
 /// Why the program did not run: the exit code and a message.
-type Failure = (i32, String);
+pub(super) type Failure = (i32, String);
 
 /// Starts the program of `spec` unless this attempt has had one, and stays until it has ended and
 /// that is on record. An error means that nothing could be recorded.
@@ -136,13 +136,27 @@ fn start(dir: &OwnedFd, spec: &Spec) -> Result<Running, Failure> {
     })
 }
 
-/// Proves that the held child is where it belongs, and records it.
+/// Records a held child, once it is where it belongs.
 fn put_on_record(
     dir: &OwnedFd,
     spec: &Spec,
     held: &Held,
     started_at: Timestamp,
 ) -> Result<(), String> {
+    settle(spec, held)?;
+    let pid = held.child.pid;
+    let process = ProcessId::of(pid)
+        .map_err(|error| format!("cannot read /proc/{pid}: {error}"))?
+        .ok_or("the process was killed before it started")?;
+    let started = Started {
+        process,
+        started_at,
+    };
+    record::write(dir, STARTED, &started).map_err(|e| format!("cannot record the start: {e}"))
+}
+
+/// Puts a held child where it belongs and proves it, and gives it the container's OOM score.
+pub(super) fn settle(spec: &Spec, held: &Held) -> Result<(), String> {
     let pid = held.child.pid;
     if let Some(cgroup) = &spec.cgroup {
         if !held.child.placed {
@@ -152,15 +166,7 @@ fn put_on_record(
     }
     let score = format!("/proc/{pid}/oom_score_adj");
     fs::write(&score, spec.oom_score_adj.to_string())
-        .map_err(|error| format!("cannot write {} to {score}: {error}", spec.oom_score_adj))?;
-    let process = ProcessId::of(pid)
-        .map_err(|error| format!("cannot read /proc/{pid}: {error}"))?
-        .ok_or("the process was killed before it started")?;
-    let started = Started {
-        process,
-        started_at,
-    };
-    record::write(dir, STARTED, &started).map_err(|e| format!("cannot record the start: {e}"))
+        .map_err(|error| format!("cannot write {} to {score}: {error}", spec.oom_score_adj))
 }
 
 /// Moves a process that was not born in `cgroup` there.
@@ -219,7 +225,7 @@ impl Running {
     }
 }
 
-fn code(status: &WaitIdStatus) -> (i32, Option<i32>) {
+pub(super) fn code(status: &WaitIdStatus) -> (i32, Option<i32>) {
     match status.terminating_signal() {
         Some(signal) => (128 + signal, Some(signal)),
         None => (status.exit_status().unwrap_or(NOT_SET_UP), None),
@@ -235,7 +241,7 @@ fn killed_by(signal: Option<i32>) -> String {
     }
 }
 
-fn clone_failed(error: &io::Error, cgroup: Option<&Path>) -> String {
+pub(super) fn clone_failed(error: &io::Error, cgroup: Option<&Path>) -> String {
     let place = cgroup.map_or_else(String::new, |path| format!(" in {}", path.display()));
     match error.raw_os_error() {
         Some(libc::EAGAIN) => format!("cannot clone{place}: a limit of processes is reached"),
@@ -244,7 +250,7 @@ fn clone_failed(error: &io::Error, cgroup: Option<&Path>) -> String {
     }
 }
 
-fn not_run(step: Step, error: &io::Error, argv0: &str, cwd: &Path) -> Failure {
+pub(super) fn not_run(step: Step, error: &io::Error, argv0: &str, cwd: &Path) -> Failure {
     let there = || stat(argv0).is_ok() || stat(cwd.join(argv0)).is_ok();
     match (step, error.raw_os_error()) {
         (Step::Streams, _) => (NOT_SET_UP, format!("cannot set up the streams: {error}")),
@@ -272,7 +278,7 @@ fn not_run(step: Step, error: &io::Error, argv0: &str, cwd: &Path) -> Failure {
 }
 
 /// Lays out the program for `execve`.
-fn program(spec: &Spec) -> Result<Program, Failure> {
+pub(super) fn program(spec: &Spec) -> Result<Program, Failure> {
     let c = |bytes: &[u8]| {
         CString::new(bytes).map_err(|_| (NOT_SET_UP, "a string holds a zero byte".to_owned()))
     };

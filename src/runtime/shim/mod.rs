@@ -10,6 +10,7 @@
 mod child;
 mod confine;
 mod copy;
+pub mod exec;
 mod log;
 mod mounts;
 mod seclude;

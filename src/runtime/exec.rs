@@ -1,0 +1,122 @@
+//! The agent's side of a program that is run beside a container's own: asked for as an errand, awaited
+//! without a thread.
+
+use std::io;
+use std::path::Path;
+use std::process::Stdio;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::UnixStream;
+use tokio::process::Command;
+use tokio::time::timeout;
+
+use super::errand::Errands;
+use super::process::join;
+use super::{AttemptId, Runtime};
+
+/// So much of its output is kept (bytes), as the kubelet does.
+pub const MAX_OUTPUT: usize = 10 << 10;
+/// The longest answer: output in which each byte takes six of JSON, and what is around it.
+const MAX_ANSWER: u64 = 128 << 10;
+/// What comes on top of the program's own time: starting, killing, telling.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// What became of a program.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Outcome {
+    /// It ended by itself.
+    Exited {
+        /// The exit code; 128 and the signal's number where a signal ended it.
+        code: i32,
+        /// The beginning of its output.
+        output: String,
+    },
+    /// It took too long and was killed, with all that it had started.
+    TimedOut {
+        /// The beginning of its output.
+        output: String,
+    },
+    /// It could not be run.
+    NotRun {
+        /// Why.
+        why: String,
+    },
+}
+
+impl Runtime {
+    /// Runs a program beside the run `id` of a container, as the container's own would run: in its cgroup,
+    /// with its environment, mounts and rights. Needs a tokio runtime. Dropped, the program goes on until
+    /// its time is over.
+    ///
+    /// # Errors
+    /// Nobody could be asked to do it, or gave an answer.
+    pub async fn exec(
+        &self,
+        id: &AttemptId,
+        words: &[String],
+        time: Duration,
+    ) -> io::Result<Outcome> {
+        let dir = join(&self.state, &id.path());
+        let asking = async {
+            match &self.errands {
+                Errands::Own(program) => call(program, &dir, time, words).await,
+                Errands::Socket(socket) => ask(socket, &dir, time, words).await,
+            }
+        };
+        let most = time.saturating_add(PATIENCE);
+        let answer = timeout(most, asking)
+            .await
+            .map_err(|_| io::Error::new(io::ErrorKind::TimedOut, "the errand gave no answer"))??;
+        Ok(serde_json::from_slice(&answer)?)
+    }
+}
+
+fn milliseconds(time: Duration) -> String {
+    u64::try_from(time.as_millis())
+        .unwrap_or(u64::MAX)
+        .to_string()
+}
+
+async fn call(program: &Path, dir: &Path, time: Duration, words: &[String]) -> io::Result<Vec<u8>> {
+    let mut child = Command::new(program)
+        .arg0("allotd")
+        .arg("exec")
+        .arg(dir)
+        .arg(milliseconds(time))
+        .arg("--")
+        .args(words)
+        .env_clear()
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()?;
+    let mut answer = Vec::new();
+    if let Some(stdout) = child.stdout.take() {
+        stdout.take(MAX_ANSWER).read_to_end(&mut answer).await?;
+    }
+    child.wait().await?;
+    Ok(answer)
+}
+
+async fn ask(socket: &Path, dir: &Path, time: Duration, words: &[String]) -> io::Result<Vec<u8>> {
+    use std::os::unix::ffi::OsStrExt;
+    let time = milliseconds(time);
+    let head = [b"exec", dir.as_os_str().as_bytes(), time.as_bytes()];
+    let all: Vec<_> = head
+        .into_iter()
+        .chain(words.iter().map(String::as_bytes))
+        .collect();
+    let mut stream = UnixStream::connect(socket).await?;
+    stream.write_all(&all.join(&0)).await?;
+    stream.shutdown().await?;
+    let mut answer = Vec::new();
+    stream.take(MAX_ANSWER).read_to_end(&mut answer).await?;
+    match answer.split_first() {
+        Some((b'0', told)) => Ok(told.to_vec()),
+        Some((b'1', why)) => Err(io::Error::other(String::from_utf8_lossy(why).into_owned())),
+        _ => Err(io::ErrorKind::UnexpectedEof.into()),
+    }
+}
