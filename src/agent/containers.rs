@@ -54,6 +54,7 @@ impl Agent {
             self.enforce(&path);
         }
         self.mind_resize(key);
+        self.mind_unhealthy(key);
         let Some(entry) = self.pods.get(key) else {
             return;
         };
@@ -257,7 +258,7 @@ impl Agent {
         let main = Main {
             process,
             since,
-            told_to_end: None,
+            ending: None,
             suspected,
         };
         entry.live.insert(container.to_owned(), Live::Running(main));
@@ -265,6 +266,7 @@ impl Agent {
             self.wake_pod(key, Duration::ZERO);
         }
         self.await_end(key, container, Duration::ZERO);
+        self.begin_care(key, container);
     }
 
     /// Sends `Exited` once a container's main process may have ended. That is a hint to look, so it

@@ -12,6 +12,7 @@ use super::request::PodKey;
 use super::run::Agent;
 use crate::model::PodUid;
 use crate::model::lifecycle::Termination;
+use crate::model::probe::Health;
 use crate::runtime::restart::{backoff, quick_ends};
 use crate::runtime::{AttemptState, Exit, Lost};
 
@@ -54,6 +55,7 @@ impl Agent {
             None => {
                 if let Some(entry) = self.pods.get_mut(&key) {
                     entry.live.insert(container.to_owned(), Live::Idle);
+                    entry.cares.remove(container);
                 }
             }
         }
@@ -137,8 +139,11 @@ impl Agent {
         let ran = Duration::try_from(ran.max(SignedDuration::ZERO)).unwrap_or_default();
         // An end that was asked for is no reason to wait, and says nothing of the next run.
         let asked_for = std::mem::take(&mut record.restart);
+        // Of itself it would have gone on, but not well.
+        let unhealthy = record.unhealthy.take().is_some();
+        record.health = Health::default();
         let mut pause = Duration::ZERO;
-        if !asked_for {
+        if !asked_for || unhealthy {
             pause = backoff(record.quick_ends, ran);
             record.quick_ends = quick_ends(record.quick_ends, ran);
         }

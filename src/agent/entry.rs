@@ -5,12 +5,15 @@ use std::time::Instant;
 
 use jiff::Timestamp;
 
+use super::care::LookedAfter;
+use super::ending::Ending;
 use super::lifecycle::{Candidate, Progress};
-use super::record::{ContainerRecord, PodRecord};
+use super::record::{ContainerRecord, PodRecord, Unhealthy};
 use super::request::PodKey;
 use crate::admission::{AdmittedPod, Demand};
 use crate::cgroup::CgroupPath;
 use crate::model::lifecycle::{ContainerState, ContainerStatus, PodPhase, Termination};
+use crate::model::probe::Health;
 use crate::model::{Container, ContainerKind, PodUid};
 use crate::report::pod::PodFacts;
 use crate::report::resize::InForce;
@@ -47,6 +50,8 @@ pub(super) struct PodEntry {
     pub clearing: bool,
     /// Its disk use is looked after.
     pub guarded: bool,
+    /// Its containers that are looked after.
+    pub cares: BTreeMap<String, LookedAfter>,
     /// As what the ledger has it.
     pub accounted: Option<Accounted>,
 }
@@ -79,8 +84,8 @@ pub(super) struct Main {
     pub process: ProcessId,
     /// Since when it runs.
     pub since: Timestamp,
-    /// When it got SIGTERM from this agent.
-    pub told_to_end: Option<Instant>,
+    /// How far its end has come that this agent wants.
+    pub ending: Option<Ending>,
     /// It may have been the victim of an OOM kill: to be decided then.
     pub suspected: Option<Instant>,
 }
@@ -107,6 +112,7 @@ impl PodEntry {
             wake: None,
             clearing: false,
             guarded: false,
+            cares: BTreeMap::new(),
             accounted: None,
         }
     }
@@ -177,6 +183,25 @@ impl PodEntry {
         self.record.containers.get(name)
     }
 
+    /// How far the present run of a container has come, as its probes and hooks say.
+    pub fn health(&self, name: &str) -> Health {
+        let record = self.container_record(name);
+        record.map_or_else(Health::default, |record| record.health)
+    }
+
+    /// Why the present run of a container shall end, if so for its probes or hooks.
+    pub fn unhealthy(&self, name: &str) -> Option<&Unhealthy> {
+        self.container_record(name)?.unhealthy.as_ref()
+    }
+
+    /// How far the end of a container has come.
+    pub fn ending(&mut self, name: &str) -> Option<&mut Ending> {
+        match self.live.get_mut(name) {
+            Some(Live::Running(main)) => main.ending.as_mut(),
+            _ => None,
+        }
+    }
+
     /// A container's record, to change it.
     pub fn change(&mut self, name: &str) -> &mut ContainerRecord {
         self.dirty = true;
@@ -217,6 +242,9 @@ impl PodEntry {
     fn progress(&self, container: &Container) -> Progress {
         let record = self.record.containers.get(&container.name);
         match self.live(&container.name) {
+            Live::Running(_) if !self.health(&container.name).has_started(&container.care) => {
+                Progress::StartingUp
+            }
             Live::Running(_) => Progress::Running,
             Live::Starting => Progress::Starting,
             Live::Idle => match record {
@@ -250,6 +278,8 @@ impl PodEntry {
                     .cloned()
                     .unwrap_or_default();
                 ContainerStatus {
+                    started: record.health.has_started(&container.care),
+                    ready: record.health.is_ready(&container.care),
                     name: container.name.clone(),
                     kind: container.kind,
                     image: container.image.clone(),
@@ -348,6 +378,7 @@ impl PodEntry {
     /// Notes how the present run of a container ended.
     pub fn end(&mut self, container: &str, end: Termination) {
         self.live.insert(container.to_owned(), Live::Idle);
+        self.cares.remove(container);
         self.change(container).end = Some(end);
     }
 }

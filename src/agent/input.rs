@@ -6,6 +6,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 use tokio::sync::oneshot;
 
 use super::cache::Cache;
+use super::care::CareNews;
 use super::eviction::News;
 use super::guard::Verdict;
 use super::request::{Refusal, Reply, Request};
@@ -43,6 +44,8 @@ pub enum Input {
         /// The container.
         container: String,
     },
+    /// What probes and hooks of a container tell.
+    Care(Box<CareNews>),
     /// The files of a deleted pod are gone, or could not be removed for this reason.
     Cleared {
         /// The pod.

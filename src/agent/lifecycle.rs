@@ -14,6 +14,8 @@ pub enum Progress {
     Due(Option<Timestamp>),
     /// It is being started.
     Starting,
+    /// Its main process lives, but its hook or startup probe has not said yes.
+    StartingUp,
     /// Its main process lives.
     Running,
     /// It waits for `allot attach`.
@@ -87,7 +89,7 @@ fn is_ahead(at: Timestamp, now: Timestamp) -> bool {
 }
 
 /// Init containers start one after the other, each after the end of the one before; sidecars only
-/// have to run. All others start together.
+/// have to run and to have started. All others start together.
 fn lets_the_next_start(container: &Candidate<'_>) -> bool {
     match container.kind {
         ContainerKind::App => true,

@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 use super::resize::Amounts;
 use crate::admission::Assigned;
 use crate::model::lifecycle::{Condition, Termination};
+use crate::model::probe::Health;
 use crate::model::space::Space;
 use crate::observation::oom::OomSeen;
 use crate::report::explain::DefaultRow;
@@ -114,6 +115,12 @@ pub struct ContainerRecord {
     /// The present run shall end and another begin, whatever the pod's restart policy is.
     #[serde(default)]
     pub restart: bool,
+    /// The present run shall end for what its probes or hooks said.
+    #[serde(default)]
+    pub unhealthy: Option<Unhealthy>,
+    /// How far the present run has come.
+    #[serde(default)]
+    pub health: Health,
     /// The process that was attached in place of a run.
     pub attached: Option<Attached>,
     /// How the present run ended, once it has.
@@ -127,6 +134,16 @@ pub struct ContainerRecord {
     /// How many of them the main process of the present run outlived: what is more may have been its
     /// end.
     pub oom_kills_before: u64,
+}
+
+/// Why a run shall end.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Unhealthy {
+    /// What is told of it.
+    pub why: String,
+    /// Seconds between SIGTERM and SIGKILL; the pod's own unless given.
+    pub grace_seconds: Option<u64>,
 }
 
 /// A process that was attached.

@@ -1,11 +1,13 @@
 //! The owner's loop: one message or deadline at a time, then whatever became due, then one commit.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
 
+use super::care::Limits;
 use super::cpus::Cpus;
 use super::crash;
 use super::drift::Drifts;
@@ -135,6 +137,8 @@ pub struct Agent {
     pub(super) guard: Guard,
     pub(super) evictor: Evictor,
     pub(super) statics: Statics,
+    /// How much probes and hooks do at once.
+    pub(super) acting: Arc<Limits>,
     pub(super) tallies: Tallies,
     /// OOM counters of the levels above pods, as told.
     pub(super) levels_seen: BTreeMap<String, OomSeen>,
@@ -214,6 +218,7 @@ impl Agent {
             kills: Kills::default(),
             evictor: Evictor::new(eviction),
             statics: Statics::default(),
+            acting: Arc::default(),
             tallies: Tallies::default(),
             levels_seen: BTreeMap::new(),
             levels_dirty: false,
@@ -273,6 +278,7 @@ impl Agent {
                 result,
             } => self.started(&uid, &container, attempt, result),
             Input::Exited { uid, container } => self.exited(&uid, &container),
+            Input::Care(news) => self.take_care(*news),
             Input::Cleared { uid, result } => self.cleared(&uid, result),
             Input::Storage { uid, verdict } => self.storage_found(&uid, verdict),
             Input::Eviction(news) => self.take_news(*news),

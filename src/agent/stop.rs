@@ -3,6 +3,7 @@
 //! Each step is taken from what is so, never from what was done before, so a crash at any instant only
 //! repeats a step.
 
+use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use jiff::{SignedDuration, Timestamp};
@@ -11,6 +12,7 @@ use serde_json::Value;
 
 use super::admit::holder;
 use super::crash::Point;
+use super::ending::Terms;
 use super::events::Severity;
 use super::input::Input;
 use super::record::Deletion;
@@ -21,7 +23,7 @@ use crate::model::PodUid;
 use crate::store::{Change, Expect};
 
 /// No grace period is longer (seconds): a day.
-const MAX_GRACE: u64 = 86_400;
+pub(super) const MAX_GRACE: u64 = 86_400;
 
 impl Agent {
     /// Begins the end of a pod; a second call can only shorten the grace period.
@@ -181,9 +183,10 @@ impl Agent {
         gone
     }
 
-    /// SIGTERM to each main process among those that has not had it, and SIGKILL to its container when its time is
-    /// over: that of the deletion, or since SIGTERM the pod's own, shortened by an eviction. A container that is just being
-    /// started has its turn when it runs.
+    /// Takes the next step towards the end of the containers that are meant: `preStop`, then SIGTERM, then
+    /// SIGKILL to the container when its time is over: that of the deletion, or since the beginning the
+    /// pod's own or its probe's, shortened by an eviction. A container that is just being started has its
+    /// turn when it runs.
     pub(super) fn stop_containers(
         &mut self,
         key: &PodKey,
@@ -193,26 +196,40 @@ impl Agent {
         let Some(entry) = self.pods.get_mut(key) else {
             return;
         };
-        let own = entry.admitted.pod().termination_grace_seconds;
-        let most = entry.record.ended_grace.unwrap_or(MAX_GRACE);
-        let own = own.min(most).min(MAX_GRACE);
-        let own = Duration::from_secs(own);
+        let terms: BTreeMap<_, _> = entry
+            .container_names()
+            .map(|name| (name.to_owned(), Terms::of(entry, name, deletion)))
+            .collect();
         let now = Instant::now();
-        let (mut told, mut late, mut next) = (Vec::new(), Vec::new(), None::<Duration>);
+        let (mut begun, mut told, mut late) = (Vec::new(), Vec::new(), Vec::new());
+        let mut next = None::<Duration>;
         for (name, main) in entry.mains().filter(|(name, _)| which(name)) {
-            let since = *main.told_to_end.get_or_insert_with(|| {
-                told.push((name.to_owned(), main.process.clone()));
-                now
-            });
-            let left = match deletion {
-                Some(deletion) => time_left(deletion.requested_at, deletion.grace_seconds),
-                None => own.saturating_sub(now.duration_since(since)),
+            let Some(terms) = terms.get(name) else {
+                continue;
             };
-            if left.is_zero() {
+            let step = terms.step(&mut main.ending, now);
+            if step.begins {
+                begun.push((name.to_owned(), step.hook));
+            }
+            if step.tells {
+                told.push((name.to_owned(), main.process.clone()));
+            }
+            if step.kills {
                 late.push(name.to_owned());
             }
-            let left = left.max(RETRY);
-            next = Some(next.map_or(left, |next| next.min(left)));
+            let wait = step.wait.max(RETRY);
+            next = Some(next.map_or(wait, |next| next.min(wait)));
+        }
+        for (container, hook) in begun {
+            let why = self.pods.get_mut(key).and_then(|entry| {
+                entry.cares.remove(&container);
+                entry.unhealthy(&container).map(|own| own.why.clone())
+            });
+            let message = why.unwrap_or_else(|| format!("Stopping container {container}"));
+            self.event(key, &container, Severity::Normal, "Killing", &message);
+            if let Some(time) = hook {
+                self.begin_pre_stop(key, &container, time);
+            }
         }
         for (container, process) in told {
             if let Err(error) = process.signal(Signal::TERM) {
@@ -223,8 +240,6 @@ impl Agent {
                     "cannot stop container {container} of {key}: {error}"
                 );
             }
-            let message = format!("Stopping container {container}");
-            self.event(key, &container, Severity::Normal, "Killing", &message);
         }
         for container in late {
             let path = self
@@ -343,7 +358,7 @@ impl Agent {
 
 /// What is left of a time that began then. A clock that was set back must not make it longer than it
 /// was.
-fn time_left(since: Timestamp, seconds: u64) -> Duration {
+pub(super) fn time_left(since: Timestamp, seconds: u64) -> Duration {
     let passed = Timestamp::now().duration_since(since);
     let passed = Duration::try_from(passed.max(SignedDuration::ZERO)).unwrap_or_default();
     Duration::from_secs(seconds).saturating_sub(passed)

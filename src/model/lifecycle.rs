@@ -74,6 +74,10 @@ pub struct ContainerStatus {
     pub restart_count: u32,
     /// Processes of it that OOM kills took, over all its restarts.
     pub oom_kills: u64,
+    /// As long as it runs: its hook and its startup probe have said yes.
+    pub started: bool,
+    /// As long as it runs: its readiness probe says yes, too.
+    pub ready: bool,
 }
 
 impl ContainerStatus {
@@ -86,7 +90,9 @@ impl ContainerStatus {
     /// Whether it counts as ready: running, or an init container that did its work.
     pub fn is_ready(&self) -> bool {
         match (&self.state, self.kind) {
-            (ContainerState::Running { .. }, ContainerKind::App | ContainerKind::Sidecar) => true,
+            (ContainerState::Running { .. }, ContainerKind::App | ContainerKind::Sidecar) => {
+                self.ready
+            }
             (ContainerState::Terminated(end), ContainerKind::Init) => end.is_success(),
             _ => false,
         }
@@ -198,6 +204,8 @@ mod tests {
             last: None,
             restart_count: 0,
             oom_kills: 0,
+            started: true,
+            ready: true,
         }
     }
 

@@ -104,7 +104,7 @@ fn container_status(container: &ContainerStatus) -> v1::ContainerStatus {
         name: container.name.clone(),
         image: container.image.clone(),
         ready: container.is_ready(),
-        started: Some(running),
+        started: Some(running && container.started),
         restart_count: i32::try_from(container.restart_count).unwrap_or(i32::MAX),
         container_id: match container.state {
             ContainerState::Running { pid, .. } => Some(format!("process://{pid}")),

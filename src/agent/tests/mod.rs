@@ -11,6 +11,7 @@ mod ends;
 mod eviction;
 mod kernel;
 mod namespaces;
+mod probes;
 mod random;
 mod reload;
 mod resize;
