@@ -66,6 +66,7 @@ const TOPICS: &[&[Test]] = &[
     node::storage::TESTS,
     node::disks::TESTS,
     node::security::TESTS,
+    node::probes::TESTS,
     node::eviction::TESTS,
 ];
 

@@ -13,6 +13,7 @@ pub mod oom;
 pub mod oom_inner;
 pub mod oom_many;
 pub mod policies;
+pub mod probes;
 pub mod resize;
 pub mod security;
 pub mod storage;
