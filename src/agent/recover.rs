@@ -181,6 +181,10 @@ impl Agent {
             self.problems.insert(stored.key.clone(), problem);
             return;
         };
+        // What was kept before probes had an effect is shown like all others.
+        if let Some(spec) = record.object.spec.as_mut() {
+            convert::fill_in_care(spec);
+        }
         match readmit(&record.allocated(), &uid) {
             Ok(admitted) => {
                 let lost = self.sift_cpus(&mut record);

@@ -19,6 +19,7 @@ mod kinds;
 mod objects;
 mod oomkills;
 mod policies;
+mod probes;
 mod protobuf;
 mod refusals;
 mod resize;

@@ -146,11 +146,8 @@ pub fn of_pods() -> Vec<Case> {
         ),
         (
             Lint::NoEffect,
-            pod_with(
-                "command: [sleep], livenessProbe: {exec: {command: [\"true\"]}}",
-                "",
-            ),
-            "pod spec.containers[0].livenessProbe: ",
+            pod_with("command: [sleep], envFrom: [{configMapRef: {name: x}}]", ""),
+            "pod spec.containers[0].envFrom: ",
             pod_with("command: [sleep], workingDir: /tmp", ""),
         ),
         (

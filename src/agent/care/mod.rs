@@ -223,7 +223,7 @@ impl Agent {
         let again = is_sidecar || policy != RestartPolicy::Never;
         let then = if again { ", will be restarted" } else { "" };
         let record = entry.change(container);
-        record.restart = again;
+        record.restart |= again;
         record.unhealthy = Some(Unhealthy {
             why: format!("Container {container} {why}{then}"),
             grace_seconds,
@@ -242,7 +242,7 @@ impl Agent {
             .map(str::to_owned)
             .collect();
         if !unhealthy.is_empty() {
-            // Durable first: a crash in between must not take its end for one of its own.
+            // Durable first, while the disk takes it: the next agent must not take this for an end of its own.
             self.settle_all();
             self.stop_containers(key, None, |name| unhealthy.iter().any(|own| own == name));
         }

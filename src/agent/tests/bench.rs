@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use super::kernel::Shared;
-use super::shim::record_exit;
+use super::shim::{record_exit, script};
 use crate::agent::entry::PodEntry;
 use crate::agent::request::{ObjectKey, PodKey, Put, Refusal};
 use crate::agent::run::{Agent, Parts};
@@ -67,20 +67,7 @@ impl Bench {
         }
         let shim = temp.path().join("shim");
         let started = temp.path().join("started.json");
-        // What runs beside a container is run by the script itself.
-        let script = format!(
-            r#"#!/bin/sh
-if [ "$1" = exec ]; then
-    shift 4
-    output=$("$@" 2>&1) && code=0 || code=$?
-    printf '{{"exited": {{"code": %d, "output": "%s"}}}}' $code "$output"
-else
-    cp {} "$2/started.json"
-fi
-"#,
-            started.display()
-        );
-        fs::write(&shim, script).unwrap();
+        fs::write(&shim, script(&started)).unwrap();
         fs::set_permissions(&shim, fs::Permissions::from_mode(0o755)).unwrap();
         let tokio = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(1)

@@ -1,4 +1,4 @@
-//! What a shim leaves behind.
+//! What stands in for a shim, and what one leaves behind.
 
 use std::fs;
 use std::path::Path;
@@ -28,4 +28,20 @@ pub fn record_exit(attempt: &Path, exit_code: i32, signal: Option<i32>) {
     if let Err(error) = written {
         assert_eq!(error.kind(), std::io::ErrorKind::NotFound);
     }
+}
+
+/// A program that records this process as started; what runs beside a container it runs itself.
+pub fn script(started: &Path) -> String {
+    format!(
+        r#"#!/bin/sh
+if [ "$1" = exec ]; then
+    shift 4
+    output=$("$@" 2>&1) && code=0 || code=$?
+    printf '{{"exited": {{"code": %d, "output": "%s"}}}}' $code "$output"
+else
+    cp {} "$2/started.json"
+fi
+"#,
+        started.display()
+    )
 }

@@ -176,12 +176,7 @@ impl<'a> Reader<'a> {
             );
             return None;
         }
-        if !self
-            .container
-            .command
-            .as_ref()
-            .is_some_and(|words| !words.is_empty())
-        {
+        if self.container.command.as_ref().is_none_or(Vec::is_empty) {
             self.refuse("", "Forbidden: a container without a command waits for a process of somebody else, which has no hooks");
             return None;
         }
@@ -257,12 +252,7 @@ impl<'a> Reader<'a> {
             );
         } else if words.iter().any(|word| word.contains('\0')) {
             self.refuse(field, "Invalid value: a word holds a zero byte");
-        } else if !self
-            .container
-            .command
-            .as_ref()
-            .is_some_and(|own| !own.is_empty())
-        {
+        } else if self.container.command.as_ref().is_none_or(Vec::is_empty) {
             self.refuse(field, "Forbidden: a container without a command has no environment to run a program in: say httpGet or tcpSocket");
         } else {
             return Some(Action::Exec(words));

@@ -1,3 +1,5 @@
+//! What is read, what is refused, and where.
+
 use serde_json::{Value, json};
 
 use super::*;
@@ -86,8 +88,6 @@ fn what_is_not_right_is_told_with_its_place() {
         }
         json!({kind: probe})
     };
-    let http = |http: Value| json!({"livenessProbe": {"httpGet": http}});
-    let hook = |hook: Value| json!({"lifecycle": {"preStop": hook}});
     let live = "livenessProbe";
     for (fields, expected) in [
         (
@@ -137,6 +137,16 @@ fn what_is_not_right_is_told_with_its_place() {
             probe(live, json!({"terminationGracePeriodSeconds": 0})),
             "c.livenessProbe.terminationGracePeriodSeconds: Invalid value: 0: must be greater than 0",
         ),
+    ] {
+        refused(&fields, expected);
+    }
+}
+
+#[test]
+fn what_is_not_right_of_requests_and_hooks_is_told_with_its_place() {
+    let http = |http: Value| json!({"livenessProbe": {"httpGet": http}});
+    let hook = |hook: Value| json!({"lifecycle": {"preStop": hook}});
+    for (fields, expected) in [
         (
             http(json!({"port": 65536})),
             "c.livenessProbe.httpGet.port: Invalid value: 65536: must be between 1 and 65535, inclusive",
@@ -183,10 +193,14 @@ fn what_is_not_right_is_told_with_its_place() {
         ),
         (hook(json!({})), "c.lifecycle.preStop: Required value"),
     ] {
-        let (_, problems) = read(&fields);
-        assert_eq!(problems.len(), 1, "{problems:?} of {fields}");
-        assert!(problems[0].starts_with(expected), "{problems:?}");
+        refused(&fields, expected);
     }
+}
+
+fn refused(fields: &Value, expected: &str) {
+    let (_, problems) = read(fields);
+    assert_eq!(problems.len(), 1, "{problems:?} of {fields}");
+    assert!(problems[0].starts_with(expected), "{problems:?}");
 }
 
 #[test]
