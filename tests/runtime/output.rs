@@ -89,7 +89,9 @@ fn much_output_arrives_whole() {
         "40 MB in {:?}, shim at most {most} KiB of its own",
         started.elapsed()
     );
-    assert!(most < 2048, "{most} KiB");
+    // Most of it is the program's own data, relocated at its start: it grows with the program, a bit over 2 MiB
+    // without optimisation. Output that is held in place of written would be much more.
+    assert!(most < 2560, "{most} KiB");
 }
 
 /// A grandchild that keeps the pipe must not keep the exit from being recorded.
