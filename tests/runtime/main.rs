@@ -11,6 +11,7 @@
 
 mod crashes;
 mod ends;
+mod exec;
 mod full_disk;
 mod output;
 mod security;
