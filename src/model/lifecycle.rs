@@ -87,6 +87,15 @@ impl ContainerStatus {
             && (self.last.is_some() || !matches!(self.state, ContainerState::Waiting { .. }))
     }
 
+    /// Whether it lets the pod's own containers begin: a sidecar that has started, or an init container that
+    /// did its work.
+    pub fn has_prepared(&self) -> bool {
+        match (&self.state, self.kind) {
+            (ContainerState::Running { .. }, ContainerKind::Sidecar) => self.started,
+            _ => self.is_ready(),
+        }
+    }
+
     /// Whether it counts as ready: running, or an init container that did its work.
     pub fn is_ready(&self) -> bool {
         match (&self.state, self.kind) {
@@ -228,6 +237,24 @@ mod tests {
         pid: 1,
         since: Timestamp::UNIX_EPOCH,
     };
+
+    #[test]
+    fn a_sidecar_need_not_be_ready_for_the_others_to_begin() {
+        use ContainerKind::{App, Init, Sidecar};
+        for (kind, state, started, ready, expected) in [
+            (Sidecar, RUNNING, true, false, (true, false)),
+            (Sidecar, RUNNING, false, false, (false, false)),
+            (Sidecar, WAITING, true, true, (false, false)),
+            (Init, ended(0), false, false, (true, true)),
+            (Init, ended(1), true, true, (false, false)),
+            (App, RUNNING, true, true, (true, true)),
+        ] {
+            let mut one = container(kind, state);
+            one.started = started;
+            one.ready = ready;
+            assert_eq!((one.has_prepared(), one.is_ready()), expected, "{one:?}");
+        }
+    }
 
     #[test]
     fn the_phase_follows_from_the_containers() {

@@ -170,7 +170,7 @@ pub fn conditions(
         || containers
             .iter()
             .filter(|container| container.kind != ContainerKind::App)
-            .all(ContainerStatus::is_ready);
+            .all(ContainerStatus::has_prepared);
     let unready: Vec<_> = containers
         .iter()
         .filter(|container| container.kind != ContainerKind::Init && !container.is_ready())
