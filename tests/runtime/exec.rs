@@ -149,3 +149,29 @@ fn a_program_is_who_the_container_is() {
     assert_eq!(lines, wanted, "{output}");
     assert_eq!(state.trim(), "pods", "{output}");
 }
+
+#[test]
+fn an_errand_runs_a_program_whatever_its_words_look_like() {
+    use std::io::{Read, Write};
+    use std::process::{Command, Stdio};
+    let node = asleep(|_| {});
+    let mut errand = Command::new(env!("CARGO_BIN_EXE_allotd"))
+        .arg("errand")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let dir = node.attempt_dir();
+    let asked = format!(
+        "exec\x00{}\x009000\x00printf\0%s|\0--help\0--\0",
+        dir.display()
+    );
+    let mut stdin = errand.stdin.take().unwrap();
+    stdin.write_all(asked.as_bytes()).unwrap();
+    drop(stdin);
+    let mut told = String::new();
+    let mut stdout = errand.stdout.take().unwrap();
+    stdout.read_to_string(&mut told).unwrap();
+    assert!(errand.wait().unwrap().success());
+    assert_eq!(told, r#"0{"exited":{"code":0,"output":"--help|--||"}}"#);
+}

@@ -308,3 +308,24 @@ fn connections_are_tried() {
     let expected = "Readiness probe failed: cannot connect to 127.0.0.1:";
     assert!(told[0].starts_with(expected), "{told:?}");
 }
+
+#[test]
+fn pre_stop_comes_before_an_eviction_too_and_within_its_time() {
+    let mut bench = Bench::new();
+    let dir = tempfile::tempdir().unwrap();
+    let log = dir.path().join("log");
+    let append = format!("echo stop >> {}", log.display());
+    let hooks = json!({"preStop": {"exec": {"command": ["sh", "-c", append]}}});
+    let mut spec = with("Always", &json!({"lifecycle": hooks}));
+    spec["terminationGracePeriodSeconds"] = json!(3600);
+    let script = format!(
+        "trap 'echo term >> {}' TERM; while :; do sleep 0.05; done",
+        log.display()
+    );
+    let key = run_script(&mut bench, &script, &spec);
+    bench.pass(Duration::from_millis(200));
+    assert!(bench.agent().evict(&key, "no room", 2));
+    bench.until("its end", |agent| is_over(agent, &key));
+    assert_eq!(fs::read_to_string(&log).unwrap(), "stop\nterm\n");
+    assert_eq!(bench.events("Killing"), ["Stopping container c"]);
+}
