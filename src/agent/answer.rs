@@ -21,10 +21,8 @@ impl Agent {
     pub(super) fn answer(&mut self, request: Request) {
         match request {
             Request::PutPod { object, how, reply } => {
-                {
-                    let answer = self.put_pod(object, how);
-                    self.send(reply, answer);
-                };
+                let answer = self.put_pod(object, how);
+                self.send(reply, answer);
             }
             Request::ResizePod {
                 object,

@@ -237,13 +237,18 @@ impl<'a> Pass<'a> {
                 }
                 _ => None,
             };
-            if let Some(why) = instead {
-                self.fail(&step.op, ErrorKind::Other, why);
-            } else if step.cause == Cause::Drift {
-                self.outcome.repaired.push(Repaired {
-                    op: step.op.clone(),
-                    found: step.before,
-                });
+            let repair = Repaired {
+                op: step.op.clone(),
+                found: step.before,
+            };
+            let is_repair = step.cause == Cause::Drift;
+            match instead {
+                None if is_repair => self.outcome.repaired.push(repair),
+                None => {}
+                Some(why) => {
+                    self.fail(&step.op, ErrorKind::Other, why);
+                    self.outcome.undone.extend(is_repair.then_some(repair));
+                }
             }
         }
         self.outcome.enforced.insert(path.clone(), enforced);

@@ -16,6 +16,8 @@ pub struct Outcome {
     pub enforced: Tree,
     /// What others had changed and is again as wanted.
     pub repaired: Vec<Repaired>,
+    /// What was written again after others had changed it, and did not stay: each is in `failed` too.
+    pub undone: Vec<Repaired>,
     /// Bounds that wait until less is in use.
     pub held: Vec<Held>,
     /// What did not succeed.
@@ -41,7 +43,7 @@ pub struct Failed {
     pub why: String,
 }
 
-/// A difference that somebody else had made, and that is gone.
+/// A difference that somebody else had made, and that the agent undid.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Repaired {
     /// What was done.

@@ -9,6 +9,8 @@ use serde::{Deserialize, Serialize};
 pub enum DriftOutcome {
     /// It is again as wanted.
     Repaired,
+    /// It was written again, and somebody changed it once more before it could be read back.
+    Undone,
     /// It was left (`driftPolicy`).
     Left,
     /// It is wanted from now on (`driftPolicy`).
@@ -22,6 +24,7 @@ impl DriftOutcome {
     pub fn name(self) -> &'static str {
         match self {
             Self::Repaired => "repaired",
+            Self::Undone => "undone",
             Self::Left => "left",
             Self::Adopted => "adopted",
             Self::Contested => "contested",

@@ -16,7 +16,7 @@ use crate::agent::events::Severity;
 use crate::agent::request::PodKey;
 use crate::agent::run::Agent;
 use crate::cgroup::{CgroupPath, InterfaceFile, Op, Setting};
-use crate::enforcement::{Cause, Outcome, Plan, Step};
+use crate::enforcement::{Cause, Outcome, Plan, Repaired, Step};
 use crate::model::policy::DriftPolicy;
 use crate::report::drift::{Drift, DriftOutcome};
 use crate::translation::{Note, Place, PodTree};
@@ -168,35 +168,38 @@ impl Agent {
             if !matches!(repaired.op, Op::Create(_)) && made_anew(repaired.op.path()) {
                 continue;
             }
-            let path = repaired.op.path();
-            self.tell(path, Severity::Warning, "Drift", &repaired.to_string());
-            match &repaired.op {
-                Op::Write(_, wanted) => {
-                    self.keep_drift(path, *wanted, repaired.found, DriftOutcome::Repaired);
-                }
-                op => {
-                    let wanted = op.to_string();
-                    let drift = (String::new(), String::new(), wanted);
-                    self.keep_told(path, drift, DriftOutcome::Repaired);
-                }
-            }
-            let spot = spot(&repaired.op);
-            let contest = self.drifts.contests.entry(spot).or_default();
-            let Some(pause) = contest.repaired(Instant::now()) else {
-                continue;
-            };
-            self.next_sync = self
-                .next_sync
-                .min(Instant::now().checked_add(pause).unwrap_or(self.next_sync));
-            let message = format!(
-                "{}: somebody changes it again and again; from now on it is left for {} s",
-                repaired.op,
-                pause.as_secs()
-            );
-            self.tell(path, Severity::Warning, "DriftContested", &message);
-            if let Op::Write(_, wanted) = &repaired.op {
-                self.keep_drift(path, *wanted, repaired.found, DriftOutcome::Contested);
-            }
+            self.tell_of_repair(repaired, DriftOutcome::Repaired, &repaired.to_string());
+        }
+        for undone in &outcome.undone {
+            let what = format!("{}: somebody changed it once more at once", undone.op);
+            self.tell_of_repair(undone, DriftOutcome::Undone, &what);
+        }
+    }
+
+    fn tell_of_repair(&mut self, repaired: &Repaired, outcome: DriftOutcome, what: &str) {
+        let (op, path) = (&repaired.op, repaired.op.path());
+        self.tell(path, Severity::Warning, "Drift", what);
+        self.keep_repair(repaired, outcome);
+        let now = Instant::now();
+        let contest = self.drifts.contests.entry(spot(op)).or_default();
+        let Some(pause) = contest.repaired(now) else {
+            return;
+        };
+        let end = now.checked_add(pause).unwrap_or(self.next_sync);
+        self.next_sync = self.next_sync.min(end);
+        let message = format!(
+            "{op}: somebody changes it again and again; from now on it is left for {} s",
+            pause.as_secs()
+        );
+        self.tell(path, Severity::Warning, "DriftContested", &message);
+        self.keep_repair(repaired, DriftOutcome::Contested);
+    }
+
+    fn keep_repair(&mut self, repaired: &Repaired, outcome: DriftOutcome) {
+        let path = repaired.op.path();
+        match &repaired.op {
+            Op::Write(_, wanted) => self.keep_drift(path, *wanted, repaired.found, outcome),
+            op => self.keep_told(path, (String::new(), String::new(), op.to_string()), outcome),
         }
     }
 

@@ -5,7 +5,7 @@ use serde_json::json;
 use super::bench::{Bench, one};
 use super::resize::{amounts, resize};
 use crate::agent::request::PodKey;
-use crate::cgroup::{CgroupPath, InterfaceFile, Op, Setting};
+use crate::cgroup::{CgroupPath, InterfaceFile, ModelKernel, Op, Setting};
 use crate::config::Config;
 use crate::model::policy::DriftPolicy;
 use crate::report::drift::DriftOutcome;
@@ -90,6 +90,33 @@ fn what_is_changed_again_and_again_is_left_for_a_while() {
 
 fn cpu(config: &mut Config, policy: DriftPolicy) {
     config.drift_policy.insert("cpu".to_owned(), policy);
+}
+
+#[test]
+fn a_writer_that_answers_at_once_is_contested_too() {
+    let mut bench = Bench::new();
+    let (key, _) = bench.run("web", &one("Always"));
+    let path = bench.path(&key, "c");
+    write_unseen(&mut bench, &path, quota(5000));
+    // What is written is not there when it is read back.
+    let is_quota = |op: &Op| matches!(op, Op::Write(_, Setting::CpuMax(_)));
+    bench.kernel.with(|kernel| kernel.ignore(is_quota));
+    for _ in 0..5 {
+        bench.agent().enforce(&path);
+        let why = enforced(&mut bench, &key).unwrap_err();
+        assert!(why.contains("it reads back 5000 100000"), "{why}");
+    }
+    bench.kernel.with(ModelKernel::heal);
+    bench.agent().enforce(&path);
+    assert_eq!(shown(&mut bench, &path), quota(5000));
+    let why = enforced(&mut bench, &key).unwrap_err();
+    assert!(why.contains("again and again"), "{why}");
+    let expected = [
+        vec![DriftOutcome::Undone; 5],
+        vec![DriftOutcome::Contested],
+    ]
+    .concat();
+    assert_eq!(outcomes(&mut bench), expected);
 }
 
 #[test]
