@@ -32,7 +32,9 @@ mod conformance;
 mod door;
 mod enforcement;
 mod environment;
+mod faults;
 mod init;
+mod interceptor;
 mod node;
 mod player;
 mod runner;
@@ -49,6 +51,7 @@ const TOPICS: &[&[Test]] = &[
     door::counting::TESTS,
     runtime::TESTS,
     enforcement::TESTS,
+    faults::TESTS,
     node::usage::TESTS,
     node::values::TESTS,
     node::enforce::TESTS,

@@ -8,6 +8,7 @@ mod definitions;
 mod drift;
 mod durable;
 mod ends;
+mod faults;
 mod eviction;
 mod kernel;
 mod namespaces;
