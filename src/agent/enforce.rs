@@ -1,9 +1,10 @@
 //! Wanted, found, plan, apply, read back: the one path to the kernel.
 
 use std::collections::BTreeMap;
+use std::time::Instant;
 
 use super::request::PodKey;
-use super::run::Agent;
+use super::run::{Agent, RETRY};
 use crate::cgroup::{CgroupPath, ErrorKind, KernelError, Op, Tree};
 use crate::enforcement::{self, Outcome};
 use crate::translation::{Place, levels};
@@ -156,6 +157,7 @@ impl Agent {
                 .is_some_and(|known| known.iter().any(is_same))
             {
                 tracing::warn!("{why}");
+                self.sync_soon();
             }
             self.tallies.failures = self.tallies.failures.saturating_add(1);
             self.unenforced.entry(path.clone()).or_default().push(why);
@@ -168,6 +170,12 @@ impl Agent {
             }
             None => self.refresh_all_enforced(),
         }
+    }
+
+    /// What fails for the first time may be gone a moment later; what stays is tried at each sync.
+    fn sync_soon(&mut self) {
+        let soon = Instant::now().checked_add(RETRY);
+        self.next_sync = soon.map_or(self.next_sync, |soon| self.next_sync.min(soon));
     }
 
     /// Every wanted cgroup that is there is watched, and no other.
@@ -218,7 +226,10 @@ impl Agent {
     fn kernel_failed(&mut self, scope: &CgroupPath, why: &str) {
         tracing::error!("cannot look at {scope}: {why}");
         self.tallies.failures = self.tallies.failures.saturating_add(1);
-        self.unenforced.insert(scope.clone(), vec![why.to_owned()]);
+        let why = vec![why.to_owned()];
+        if self.unenforced.insert(scope.clone(), why.clone()) != Some(why) {
+            self.sync_soon();
+        }
         self.refresh_all_enforced();
     }
 }

@@ -10,14 +10,12 @@ use crate::agent::run::Agent;
 use crate::cgroup::{CgroupPath, ErrorKind, Hierarchy, Op, Setting};
 use crate::units::{Bytes, Limit};
 
-const KINDS: [ErrorKind; 7] = [
+/// Those to which the agent reacts in ways of their own.
+const KINDS: [ErrorKind; 4] = [
     ErrorKind::Gone,
     ErrorKind::Busy,
-    ErrorKind::Invalid,
     ErrorKind::Unsupported,
-    ErrorKind::Denied,
     ErrorKind::Interrupted,
-    ErrorKind::Other,
 ];
 
 /// How many calls a stage makes at most; a fault that lies behind the last of them ends the row.
