@@ -14,7 +14,6 @@ use super::storage::counting_disk;
 use crate::Outcome;
 
 tests![
-    a_storm_of_resizes_kills_nobody,
     a_shrink_below_use_waits_until_memory_is_free,
     a_resize_outlives_kill_9,
 ];
@@ -23,10 +22,6 @@ const MIB: u64 = 1 << 20;
 
 /// While this is not there, the load holds memory that cannot be reclaimed.
 const GO: &str = "/tmp/let-go";
-
-/// No more resizes than this, and no longer: a machine under emulation is slow, and slower on some days.
-const RESIZES: u32 = 1000;
-const STORM: Duration = Duration::from_secs(25);
 
 /// Holds 48 MiB, and fills the page cache again and again.
 fn load() -> String {
@@ -101,53 +96,6 @@ fn nobody_died(name: &str, cgroup: &Path) -> Outcome {
     let kills = get("/apis/allotd.dev/v1/oomkills")?;
     assert_eq!(kills, json!([]));
     Ok(())
-}
-
-/// Numbers without a pattern, the same in every run.
-struct Random(u64);
-
-impl Random {
-    fn within(&mut self, least: u64, most: u64) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        least + self.0 % (most - least + 1)
-    }
-}
-
-fn a_storm_of_resizes_kills_nobody() -> Outcome {
-    counting_disk()?;
-    let _daemon = Daemon::start()?;
-    let pod = loaded("storm", 500, 128)?;
-    let cgroup = cgroup_of(&pod);
-    let mut random = Random(0x9e37_79b9_7f4a_7c15);
-    let (start, mut sent, mut waited) = (Instant::now(), 0, 0);
-    while sent < RESIZES && start.elapsed() < STORM {
-        sent += 1;
-        // Half of them are below what the load holds, and none is so near to it that the load itself would
-        // run out of memory.
-        let memory = match random.within(0, 1) {
-            0 => random.within(16, 44),
-            _ => random.within(72, 128),
-        };
-        let answer = resize(&pod, &amounts(random.within(50, 900), memory))?;
-        if condition(&answer, "PodResizeInProgress").is_some() {
-            waited += 1;
-        }
-    }
-    println!(
-        "measured: {sent} resizes in {:.1} s, {waited} had to wait",
-        start.elapsed().as_secs_f64()
-    );
-    assert!(sent > 20 && waited > sent / 10, "{waited} of {sent}");
-    nobody_died("storm", &cgroup)?;
-    resize(&pod, &amounts(700, 112))?;
-    wait("the last one", || shows(&cgroup, 700, 112))?;
-    let diff = get("/apis/allotd.dev/v1/diff")?;
-    assert_eq!(diff["drift"], false, "{diff}");
-    wait("the end of it", || Ok(in_progress("storm")?.is_none()))?;
-    nobody_died("storm", &cgroup)?;
-    delete("storm", 0)
 }
 
 fn a_shrink_below_use_waits_until_memory_is_free() -> Outcome {
