@@ -137,9 +137,11 @@ impl Agent {
             .child(SHIMS)
             .map_err(|error| error.to_string())
             .and_then(|path| {
-                self.kernel
-                    .perform(&Op::Create(path))
-                    .map_err(|error| error.to_string())
+                let made = match self.kernel.look(&path) {
+                    Ok(Some(_)) => Ok(()),
+                    _ => self.kernel.perform(&Op::Create(path)),
+                };
+                made.map_err(|error| error.to_string())
             });
         match made {
             Ok(()) => self.runtime.shim_cgroup = Some(self.config.cgroup_root.join(SHIMS)),

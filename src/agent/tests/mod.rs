@@ -16,6 +16,7 @@ mod random;
 mod reload;
 mod resize;
 mod resize_rules;
+mod scale;
 mod security;
 mod shim;
 mod statics;
