@@ -3,6 +3,7 @@
 mod accounts;
 mod bench;
 mod cases;
+mod clock;
 mod cpus;
 mod definitions;
 mod drift;
