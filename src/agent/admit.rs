@@ -106,6 +106,7 @@ impl Agent {
             defaults: verdict.defaults().iter().map(DefaultRow::from).collect(),
             warnings,
             started_at: now,
+            active: None,
             ended: None,
             ended_grace: None,
             projects: BTreeMap::new(),

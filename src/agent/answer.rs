@@ -96,7 +96,10 @@ impl Agent {
             Request::Eviction(reply) => drop(reply.send(Ok(Box::new(self.eviction())))),
             Request::Diff(reply) => drop(reply.send(self.diff())),
             Request::Drifts(after, reply) => drop(reply.send(Ok(self.drifts.after(after)))),
-            Request::Status(reply) => drop(reply.send(Ok(self.status()))),
+            Request::Status(reply) => {
+                let answer = (Box::new(self.status()), self.kernel.reader());
+                drop(reply.send(Ok(answer)));
+            }
             Request::Alive(reply) => drop(reply.send(Ok(()))),
             Request::Config(reply) => drop(reply.send(Ok(Box::new(self.config.clone())))),
             Request::Reload { read, reply } => {
@@ -224,6 +227,7 @@ impl Agent {
                     .count(),
             )
             .unwrap_or(u64::MAX),
+            cgroups: None,
             uptime_seconds: u64::try_from(
                 jiff::Timestamp::now()
                     .duration_since(self.started)

@@ -5,7 +5,8 @@ use std::time::{Duration, Instant};
 
 use super::entry::PodEntry;
 use super::record::Deletion;
-use super::stop::{MAX_GRACE, time_left};
+use super::since::uptime_millis;
+use super::stop::MAX_GRACE;
 
 /// What a process has between SIGTERM and SIGKILL at the least, where `preStop` took all of its time (the
 /// kubelet's `minimumGracePeriodInSeconds`).
@@ -67,7 +68,7 @@ impl Terms {
         Self {
             has_hook: hook.is_some_and(Option::is_some),
             grace: deletion.map_or(own, |deletion| Duration::from_secs(deletion.grace_seconds)),
-            left: deletion.map(|deletion| time_left(deletion.requested_at, deletion.grace_seconds)),
+            left: deletion.map(|deletion| deletion.left(uptime_millis())),
         }
     }
 

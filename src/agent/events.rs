@@ -2,7 +2,7 @@
 //!
 //! Decides how events merge and how many are kept; the agent decides what is worth one.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, HashMap};
 
 use jiff::Timestamp;
 use k8s_openapi::api::core::v1;
@@ -47,8 +47,13 @@ pub struct Events {
     kept: BTreeMap<String, v1::Event>,
     /// The store keys by what is the same in repetitions.
     same: HashMap<String, String>,
-    /// The store keys in order of their last occurrence, oldest first.
-    order: BTreeSet<(Timestamp, String)>,
+    /// The store keys in order of their last occurrence, oldest first, by a number that only grows: of two
+    /// times the later may be the smaller, if the clock was set back.
+    order: BTreeMap<u64, String>,
+    /// The same the other way round.
+    turns: HashMap<String, u64>,
+    /// The last of these numbers.
+    turn: u64,
     /// What the store does not have yet.
     pending: BTreeMap<String, Change>,
     /// Makes names unique.
@@ -63,16 +68,21 @@ impl Events {
             component: "allotd".to_owned(),
             ..Self::default()
         };
-        for entry in entries {
-            if let Ok(event) = serde_json::from_slice::<v1::Event>(&entry.value) {
-                let at = event.last_timestamp.as_ref().map(|time| time.0);
-                events.serial = events.serial.max(entry.revision);
-                events
-                    .order
-                    .insert((at.unwrap_or_default(), entry.key.clone()));
-                events.same.insert(identity(&event), entry.key.clone());
-                events.kept.insert(entry.key, event);
-            }
+        let read = |entry: Entry| {
+            let event = serde_json::from_slice::<v1::Event>(&entry.value).ok()?;
+            Some((entry, event))
+        };
+        let mut entries: Vec<_> = entries.into_iter().filter_map(read).collect();
+        // Times tell only those apart that were committed together.
+        entries.sort_by_key(|(entry, event)| {
+            let at = event.last_timestamp.as_ref().map(|time| time.0);
+            (entry.revision, at)
+        });
+        for (entry, event) in entries {
+            events.serial = events.serial.max(entry.revision);
+            events.to_the_end(&entry.key);
+            events.same.insert(identity(&event), entry.key.clone());
+            events.kept.insert(entry.key, event);
         }
         events
     }
@@ -91,10 +101,8 @@ impl Events {
         let known = self.same.get(&identity(&new)).cloned();
         let key = if let Some(key) = known {
             if let Some(event) = self.kept.get_mut(&key) {
-                let last = event.last_timestamp.replace(Time(now));
+                event.last_timestamp = Some(Time(now));
                 event.count = Some(event.count.unwrap_or(1).saturating_add(1));
-                self.order
-                    .remove(&(last.map_or(now, |time| time.0), key.clone()));
             }
             key
         } else {
@@ -112,7 +120,7 @@ impl Events {
             self.kept.insert(key.clone(), event);
             key
         };
-        self.order.insert((now, key.clone()));
+        self.to_the_end(&key);
         if let Some(event) = self.kept.get(&key)
             && let Ok(value) = serde_json::to_vec(event)
         {
@@ -142,8 +150,8 @@ impl Events {
     /// The events about objects of one namespace, or all, oldest first.
     pub fn list(&self, namespace: Option<&str>) -> Vec<v1::Event> {
         self.order
-            .iter()
-            .filter_map(|(_, key)| self.kept.get(key))
+            .values()
+            .filter_map(|key| self.kept.get(key))
             .filter(|event| {
                 namespace.is_none_or(|wanted| event.metadata.namespace.as_deref() == Some(wanted))
             })
@@ -157,7 +165,7 @@ impl Events {
         let of_it = self.kept.range(prefix.clone()..);
         let of_it = of_it.take_while(|(key, _)| key.starts_with(&prefix));
         let gone: Vec<_> = of_it.map(|(key, _)| key.clone()).collect();
-        self.order.retain(|(_, key)| !key.starts_with(&prefix));
+        self.order.retain(|_, key| !key.starts_with(&prefix));
         for key in gone {
             self.drop(key);
         }
@@ -187,8 +195,18 @@ impl Events {
         }
     }
 
+    /// It is the latest now.
+    fn to_the_end(&mut self, key: &str) {
+        self.turn = self.turn.saturating_add(1);
+        if let Some(before) = self.turns.insert(key.to_owned(), self.turn) {
+            self.order.remove(&before);
+        }
+        self.order.insert(self.turn, key.to_owned());
+    }
+
     /// Forgets one that is out of the order already.
     fn drop(&mut self, key: String) {
+        self.turns.remove(&key);
         if let Some(event) = self.kept.remove(&key) {
             self.same.remove(&identity(&event));
         }
@@ -316,6 +334,38 @@ mod tests {
         assert_eq!(list.len(), KEPT);
         assert_eq!(list[0].message.as_deref(), Some("200"));
         assert!(events.list(Some("other")).is_empty());
+    }
+
+    /// A clock that is set back by years must not make each new event the oldest.
+    #[test]
+    fn new_events_stay_whatever_the_clock_says() {
+        let mut events = Events::default();
+        let note = |events: &mut Events, text: &str, at| {
+            events.note(&subject("a"), Severity::Warning, "R", text, at);
+        };
+        for n in 0..1000 {
+            note(&mut events, &n.to_string(), at(4_000_000_000 + n));
+        }
+        let mut revision = 0;
+        let entries = events.order.values().map(|key| {
+            revision += 1;
+            let value = serde_json::to_vec(&events.kept[key]).unwrap();
+            let key = key.clone();
+            Entry {
+                key,
+                value,
+                revision,
+            }
+        });
+        let mut events = Events::restore(entries.collect());
+        note(&mut events, "after", at(5));
+        note(&mut events, "999", at(4));
+        let list = events.list(None);
+        assert_eq!(list.len(), KEPT);
+        let last: Vec<_> = list.iter().rev().take(3).collect();
+        let last: Vec<_> = last.iter().map(|e| e.message.as_deref().unwrap()).collect();
+        assert_eq!(last, ["999", "after", "998"]);
+        assert_eq!(list[0].message.as_deref(), Some("1"));
     }
 
     #[test]

@@ -6,8 +6,9 @@ use super::sampler::apart;
 use crate::cgroup::CgroupPath;
 use crate::model::space::{Measured, Space};
 use crate::observation::storage;
+use crate::report::descendants::CgroupCounts;
 use crate::report::stats::{Bounds, ContainerPlace};
-use crate::report::{CgroupUsage, ContainerUsage, DiskUsage, PodUsage};
+use crate::report::{CgroupUsage, ContainerUsage, DiskUsage, PodUsage, StatusReport};
 
 impl Handle {
     /// What a pod uses now. Reading files and walking directories takes time: it is done apart.
@@ -17,6 +18,21 @@ impl Handle {
     pub async fn usage(&self, key: PodKey) -> Result<PodUsage, Refusal> {
         let parts = self.ask(|reply| Request::Usage(key, reply)).await?;
         apart(move || read(parts)).await
+    }
+
+    /// The agent's own state, with the cgroups that the kernel counts.
+    ///
+    /// # Errors
+    /// The owner is stopping.
+    pub async fn status(&self) -> Result<StatusReport, Refusal> {
+        let (mut report, reader) = self.ask(Request::Status).await?;
+        let counted = apart(move || reader.descendants(&CgroupPath::top())).await?;
+        let counted = counted.unwrap_or_else(|error| {
+            tracing::warn!("{error}");
+            None
+        });
+        report.cgroups = Some(CgroupCounts::of(counted));
+        Ok(*report)
     }
 }
 

@@ -42,6 +42,7 @@ mod resize;
 mod run;
 mod sampler;
 mod settle;
+mod since;
 mod spaces;
 mod statics;
 mod stop;

@@ -31,6 +31,9 @@ pub struct PodRecord {
     pub warnings: Vec<String>,
     /// When it was admitted.
     pub started_at: Timestamp,
+    /// Counts the time of a pod that has a deadline.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub active: Option<Active>,
     /// Set once the pod is over by the agent's own decision: reason and message.
     pub ended: Option<(String, String)>,
     /// Seconds that decision leaves its processes between SIGTERM and SIGKILL; the pod's own unless set.
@@ -99,6 +102,22 @@ pub struct Deletion {
     pub requested_at: Timestamp,
     /// Seconds between SIGTERM and SIGKILL.
     pub grace_seconds: u64,
+    /// When that was on the clock that nobody sets (milliseconds since the machine was started): the grace
+    /// period is counted by it. After a reboot nothing of the pod runs, so it need not say of which boot.
+    #[serde(default)]
+    pub uptime_millis: Option<u64>,
+}
+
+/// For how long a pod has been active, by the clock that nobody sets.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Active {
+    /// The boot.
+    pub boot_id: String,
+    /// A moment in it (milliseconds since the machine was started),
+    pub uptime_millis: u64,
+    /// and how long the pod had been active by then (milliseconds).
+    pub before_millis: u64,
 }
 
 /// A container in the store.

@@ -14,6 +14,7 @@ use super::node::{ADVERTISED_KEY, build};
 use super::record::PodRecord;
 use super::request::PodKey;
 use super::run::{Agent, LEVELS_KEY, Parts, StartupError};
+use super::since::uptime_millis;
 use super::statics::Statics;
 use k8s_openapi::api::core::v1;
 
@@ -137,9 +138,11 @@ impl Agent {
             .child(SHIMS)
             .map_err(|error| error.to_string())
             .and_then(|path| {
-                self.kernel
-                    .perform(&Op::Create(path))
-                    .map_err(|error| error.to_string())
+                let made = match self.kernel.look(&path) {
+                    Ok(Some(_)) => Ok(()),
+                    _ => self.kernel.perform(&Op::Create(path)),
+                };
+                made.map_err(|error| error.to_string())
             });
         match made {
             Ok(()) => self.runtime.shim_cgroup = Some(self.config.cgroup_root.join(SHIMS)),
@@ -181,6 +184,9 @@ impl Agent {
             self.problems.insert(stored.key.clone(), problem);
             return;
         };
+        if let Some(deletion) = &mut record.deletion {
+            deletion.date(uptime_millis());
+        }
         // What was kept before probes had an effect is shown like all others.
         if let Some(spec) = record.object.spec.as_mut() {
             convert::fill_in_care(spec);

@@ -160,7 +160,7 @@ pub enum Request {
     /// What somebody else changed, after the drift of this number.
     Drifts(u64, Reply<Vec<Drift>>),
     /// The agent's own state.
-    Status(Reply<StatusReport>),
+    Status(Reply<(Box<StatusReport>, Arc<dyn Reader>)>),
     /// Whether the owner answers.
     Alive(Reply<()>),
     /// The configuration in force.

@@ -115,7 +115,16 @@ pub(super) fn read(census: &Census) -> Round {
             Err(error) => tracing::warn!("{error}"),
         }
     }
+    let mut descendants = BTreeMap::new();
+    for level in &census.levels {
+        match census.reader.descendants(&level.path) {
+            Ok(Some(counted)) => drop(descendants.insert(level.path.clone(), counted)),
+            Ok(None) => {}
+            Err(error) => tracing::warn!("{error}"),
+        }
+    }
     Round {
+        descendants,
         node: timed(machine::sample()),
         signals: signals(census),
         devices: machine::devices(),

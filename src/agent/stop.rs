@@ -6,7 +6,6 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use jiff::{SignedDuration, Timestamp};
 use rustix::process::Signal;
 use serde_json::Value;
 
@@ -15,9 +14,10 @@ use super::crash::Point;
 use super::ending::Terms;
 use super::events::Severity;
 use super::input::Input;
-use super::record::Deletion;
+use super::record::{Active, Deletion};
 use super::request::{PodKey, Refusal};
 use super::run::{Agent, RETRY, STORE_RETRY, store_key};
+use super::since::uptime_millis;
 use crate::cgroup::{CgroupPath, ErrorKind, Op};
 use crate::model::PodUid;
 use crate::store::{Change, Expect};
@@ -65,10 +65,8 @@ impl Agent {
         let grace = grace_seconds
             .unwrap_or(entry.admitted.pod().termination_grace_seconds)
             .min(MAX_GRACE);
-        let deletion = entry.record.deletion.get_or_insert(Deletion {
-            requested_at: Timestamp::now(),
-            grace_seconds: grace,
-        });
+        let deletion = &mut entry.record.deletion;
+        let deletion = deletion.get_or_insert_with(|| Deletion::now(grace));
         if grace < deletion.grace_seconds {
             deletion.grace_seconds = grace;
         }
@@ -90,7 +88,16 @@ impl Agent {
         if entry.record.deletion.is_some() || entry.is_over() {
             return;
         }
-        let left = time_left(entry.record.started_at, seconds);
+        let uptime = uptime_millis();
+        let record = &mut entry.record;
+        let active = record.active.take();
+        let active = active.filter(|active| active.boot_id == self.system.boot_id);
+        let active = active.unwrap_or_else(|| {
+            entry.dirty = true;
+            Active::begin(record.started_at, &self.system.boot_id, uptime)
+        });
+        let left = active.left(seconds, uptime);
+        record.active = Some(active);
         if !left.is_zero() {
             self.wake_pod(key, left);
             return;
@@ -354,12 +361,4 @@ impl Agent {
         );
         self.end_namespace(&key.namespace);
     }
-}
-
-/// What is left of a time that began then. A clock that was set back must not make it longer than it
-/// was.
-pub(super) fn time_left(since: Timestamp, seconds: u64) -> Duration {
-    let passed = Timestamp::now().duration_since(since);
-    let passed = Duration::try_from(passed.max(SignedDuration::ZERO)).unwrap_or_default();
-    Duration::from_secs(seconds).saturating_sub(passed)
 }

@@ -5,7 +5,8 @@
 
 pub mod cgroupfs;
 pub mod controller;
-pub mod hierarchy;
+mod descendants;
+mod hierarchy;
 pub mod model_kernel;
 pub mod op;
 pub mod parse;
@@ -16,6 +17,7 @@ pub mod tree;
 
 pub use cgroupfs::Cgroupfs;
 pub use controller::{Controller, ControllerSet};
+pub use descendants::Descendants;
 pub use hierarchy::{Counters, ErrorKind, Hierarchy, KernelError};
 pub use model_kernel::ModelKernel;
 pub use op::{Op, Pid};

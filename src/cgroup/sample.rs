@@ -6,6 +6,7 @@
 
 use std::fmt;
 
+use super::descendants::Descendants;
 use super::parse::{self, Pressure};
 use super::{CgroupPath, KernelError, Pid};
 use crate::units::{Bytes, HugePageSize};
@@ -17,6 +18,12 @@ pub trait Reader: Send + Sync + fmt::Debug {
     /// # Errors
     /// Any other answer of the kernel.
     fn sample(&self, path: &CgroupPath) -> Result<Option<Sample>, KernelError>;
+
+    /// How many cgroups are below a cgroup; `None` where it is not there or does not say.
+    ///
+    /// # Errors
+    /// Any other answer of the kernel.
+    fn descendants(&self, path: &CgroupPath) -> Result<Option<Descendants>, KernelError>;
 
     /// The processes in a cgroup and below it; a part that went away while it was read has none.
     fn processes(&self, path: &CgroupPath) -> Vec<Pid>;

@@ -13,6 +13,7 @@ use super::{Context, OutputForm};
 use crate::exit;
 use crate::report::StatusReport;
 use crate::report::age::duration;
+use crate::report::descendants::CgroupCounts;
 
 /// Show how the daemon and the node are
 #[derive(Clone, Debug, clap::Args)]
@@ -63,6 +64,9 @@ fn page(report: &StatusReport, node: &Node, pods: &[Pod]) -> Page {
     let running = report.running_containers;
     let pod_count = format!("{}, {running} containers running", report.pods);
     page.texts(0, &["Pods:", &pod_count]);
+    if let Some(many) = report.cgroups.and_then(CgroupCounts::many) {
+        page.row(0, &[&"Dying:", &many]);
+    }
     let tallies = &report.tallies;
     let counts = [
         (tallies.admitted, "admitted"),
@@ -103,7 +107,8 @@ mod tests {
             "pods": 1, "runningContainers": 2, "uptimeSeconds": 7500,
             "tallies": {"admitted": 3, "refused": 1, "causes": {"ExceededQuota": 1}, "drifts": 0, "failures": 0, "oomKills": 2,
                 "restarts": 4},
-            "problems": []
+            "problems": [],
+            "cgroups": {"live": 240, "dying": 68680}
         }))
         .unwrap();
         let node = serde_json::from_value(json!({
@@ -115,8 +120,11 @@ mod tests {
             "spec": {"containers": [{"name": "c", "resources": {"requests": {"cpu": "500m"}}}]}
         }))
         .unwrap();
+        let many = report.cgroups.and_then(CgroupCounts::many).unwrap();
+        let dying = format!("Dying:        {many}\n");
+        assert!(dying.contains("68680"));
         assert_eq!(
-            page(&report, &node, &[pod]).to_string(),
+            page(&report, &node, &[pod]).to_string().replace(&dying, ""),
             "\
 allotd:       0.1.0, up 125m
 Node:         n1

@@ -3,6 +3,7 @@
 pub mod accounts;
 pub mod age;
 pub mod check;
+pub mod descendants;
 pub mod drift;
 pub mod eviction;
 pub mod explain;
@@ -20,6 +21,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use self::descendants::CgroupCounts;
 use crate::cgroup::Sample;
 use crate::units::Bytes;
 
@@ -205,6 +207,9 @@ pub struct StatusReport {
     pub pods: u64,
     /// Containers with a living main process.
     pub running_containers: u64,
+    /// The cgroups below the top one; absent where nobody looked.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cgroups: Option<CgroupCounts>,
     /// Seconds since the agent started.
     pub uptime_seconds: u64,
     /// What it has counted since then.

@@ -6,6 +6,7 @@
 use std::fs;
 use std::io;
 use std::os::fd::OwnedFd;
+use std::time::Duration;
 
 use procfs::ProcError;
 use procfs::process::{Process, Stat, StatFlags};
@@ -69,6 +70,15 @@ impl ProcessId {
             stat.starttime == self.start_ticks && !matches!(stat.state, 'Z' | 'X' | 'x')
         });
         Ok(same.then_some(fd))
+    }
+
+    /// How long ago it started, by a clock that nobody sets. It must be of this boot.
+    pub fn age(&self) -> Duration {
+        let now = rustix::time::clock_gettime(rustix::time::ClockId::Boottime);
+        let ticks = rustix::param::clock_ticks_per_second().max(1);
+        let started = self.start_ticks.saturating_mul(1000) / ticks;
+        let now = Duration::try_from(now).unwrap_or_default();
+        now.saturating_sub(Duration::from_millis(started))
     }
 
     /// Whether the process still runs.
@@ -167,6 +177,17 @@ mod tests {
         for pid in [0, -1, i32::MAX] {
             assert!(!ProcessId { pid, ..me.clone() }.is_alive().unwrap());
         }
+    }
+
+    #[test]
+    fn a_process_is_as_old_as_it_is() {
+        let me = ProcessId::of(id().cast_signed()).unwrap().unwrap();
+        std::thread::sleep(Duration::from_millis(100));
+        let age = me.age();
+        // Tests of one process may take minutes, but no hours.
+        assert!((100..7_200_000).contains(&age.as_millis()), "{age:?}");
+        let start_ticks = u64::MAX;
+        assert_eq!(ProcessId { start_ticks, ..me }.age(), Duration::ZERO);
     }
 
     #[test]

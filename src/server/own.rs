@@ -27,7 +27,7 @@ fn key(Path((namespace, name)): PodPath) -> PodKey {
 
 /// The agent's own state.
 pub(super) async fn status(State(shared): State<Shared>) -> Answer<Json<StatusReport>> {
-    Ok(Json(shared.handle.ask(Request::Status).await?))
+    Ok(Json(shared.handle.status().await?))
 }
 
 /// Wanted against kernel.

@@ -2,8 +2,12 @@
 
 use std::time::Instant;
 
+use allotd::cgroup::ModelKernel;
+use allotd::server::Bounds;
+use serde_json::json;
+
 use crate::busy;
-use crate::server::{PODS, Server};
+use crate::server::{PODS, Server, pod};
 
 const METRICS: &str = "/apis/metrics.k8s.io/v1beta1";
 
@@ -185,5 +189,27 @@ fn scrapers_get_the_form_they_accept() {
             assert!(answer.body.ends_with(end), "{}", answer.body);
             assert_eq!(answer.body.contains("# EOF"), !end.is_empty());
         }
+    }
+}
+
+/// What the kernel holds of removed cgroups is told to scrapers and in the status; what it does not tell is
+/// absent.
+#[test]
+fn dying_cgroups_are_told_as_far_as_the_kernel_counts_them() {
+    for dying in [Some(68_680), None] {
+        let kernel = ModelKernel::default().with_dying(dying);
+        let server = Server::start_on(Bounds::default(), kernel);
+        assert_eq!(server.create(&pod("web", "500m")).status, 201);
+        let status = server.get("/apis/allotd.dev/v1/status").json();
+        // Both levels, the shims, the pod and its container.
+        let expected = dying.map_or(json!({"live": 5}), |n| json!({"live": 5, "dying": n}));
+        assert_eq!(status["cgroups"], expected);
+        let text = server.get("/metrics").body;
+        let has = |line: &str| text.lines().any(|told| told == line);
+        assert!(has("allotd_cgroup_descendants{level=\"pods\"} 5"), "{text}");
+        let told = "allotd_cgroup_dying_descendants{level=\"pods\"} 68680";
+        assert_eq!(has(told), dying.is_some(), "{text}");
+        let any = text.contains("allotd_cgroup_dying_descendants{");
+        assert_eq!(any, dying.is_some(), "{text}");
     }
 }

@@ -7,8 +7,8 @@ use std::time::Instant;
 
 use allotd::cgroup::sample::{Device, Io};
 use allotd::cgroup::{
-    CgroupPath, ControllerSet, Counters, Hierarchy, KernelError, ModelKernel, Node, Op, Pid,
-    Reader, Sample, Tree,
+    CgroupPath, ControllerSet, Counters, Descendants, Hierarchy, KernelError, ModelKernel, Node,
+    Op, Pid, Reader, Sample, Tree,
 };
 use allotd::server::Bounds;
 use allotd::units::{Bytes, HugePageSize, PageSize};
@@ -75,6 +75,10 @@ impl Reader for BusyReader {
             sample.io = vec![(Device(4095, 3), io)];
         }
         Ok(sample)
+    }
+
+    fn descendants(&self, path: &CgroupPath) -> Result<Option<Descendants>, KernelError> {
+        self.0.descendants(path)
     }
 
     fn processes(&self, path: &CgroupPath) -> Vec<Pid> {

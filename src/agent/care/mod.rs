@@ -86,6 +86,7 @@ impl Agent {
             care: own.care.clone(),
             health: entry.health(container),
             since: main.since,
+            process: main.process.clone(),
         };
         let task = self.tokio.spawn(prober.look_after());
         if let Some(entry) = self.pods.get_mut(key) {

@@ -4,12 +4,14 @@
 
 use std::time::Duration;
 
-use jiff::{SignedDuration, Timestamp};
+use jiff::Timestamp;
 use tokio::time::{Instant, sleep, sleep_until};
 
 use super::Told;
 use super::act::{Actor, Look};
+use crate::agent::since::by_the_wall;
 use crate::model::probe::{Care, Count, Health, Probe, ProbeKind};
+use crate::runtime::ProcessId;
 
 /// A hook after the start may take so long: a day.
 const MAX_HOOK: Duration = Duration::from_secs(86_400);
@@ -22,6 +24,8 @@ pub(super) struct Prober {
     pub health: Health,
     /// When it began.
     pub since: Timestamp,
+    /// Its main process.
+    pub process: ProcessId,
 }
 
 impl Prober {
@@ -96,11 +100,10 @@ impl Prober {
         }
     }
 
-    /// What is left of the time from the start of the run to the first look. A clock that was set back
-    /// must not make it longer than it was.
+    /// What is left of the time from the start of the run to the first look. A clock that was set back must not
+    /// make it longer than it was, and one that was set forward not shorter: the process is not older than it is.
     fn delay(&self, probe: &Probe) -> Duration {
-        let passed = Timestamp::now().duration_since(self.since);
-        let passed = Duration::try_from(passed.max(SignedDuration::ZERO)).unwrap_or_default();
+        let passed = by_the_wall(self.since).min(self.process.age());
         seconds(probe.initial_delay).saturating_sub(passed)
     }
 }

@@ -3,6 +3,7 @@
 mod accounts;
 mod bench;
 mod cases;
+mod clock;
 mod cpus;
 mod definitions;
 mod drift;
@@ -17,6 +18,7 @@ mod random;
 mod reload;
 mod resize;
 mod resize_rules;
+mod scale;
 mod security;
 mod shim;
 mod statics;

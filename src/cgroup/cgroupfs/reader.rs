@@ -8,7 +8,7 @@ use std::sync::Arc;
 use rustix::io::Errno;
 
 use super::dir::Dir;
-use crate::cgroup::{CgroupPath, KernelError, Pid, Reader, Sample, parse};
+use crate::cgroup::{CgroupPath, Descendants, KernelError, Pid, Reader, Sample, parse};
 use crate::units::HugePageSize;
 
 /// The open top cgroup.
@@ -26,6 +26,18 @@ impl Reader for OpenTop {
             Err((_, Errno::NOENT | Errno::NODEV)) => Ok(None),
             Err((file, errno)) => {
                 let shown = self.shown.join(path.as_str()).join(file);
+                Err(KernelError::new("read", shown.display().to_string(), errno))
+            }
+        }
+    }
+
+    fn descendants(&self, path: &CgroupPath) -> Result<Option<Descendants>, KernelError> {
+        let read = self.top.below(path.as_str());
+        match read.and_then(|dir| dir.read("cgroup.stat")) {
+            Ok(text) => Ok(Some(Descendants::parse(&text))),
+            Err(Errno::NOENT | Errno::NODEV) => Ok(None),
+            Err(errno) => {
+                let shown = self.shown.join(path.as_str()).join("cgroup.stat");
                 Err(KernelError::new("read", shown.display().to_string(), errno))
             }
         }

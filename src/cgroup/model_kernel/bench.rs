@@ -43,6 +43,7 @@ impl ModelKernel {
             huge_page_sizes: vec![HugePageSize::TWO_MIB, HugePageSize::ONE_GIB],
             possible: (numbers(64), numbers(4)),
             has_reclaim: true,
+            dying: Some(0),
             ours: |_| true,
             faults: Vec::new(),
             performed: Vec::new(),
@@ -102,6 +103,13 @@ impl ModelKernel {
     #[must_use]
     pub fn reporting(mut self, ours: fn(&CgroupPath) -> bool) -> Self {
         self.ours = ours;
+        self
+    }
+
+    /// The same kernel, which holds so many removed cgroups; `None`: it does not count them.
+    #[must_use]
+    pub fn with_dying(mut self, dying: Option<u64>) -> Self {
+        self.dying = dying;
         self
     }
 

@@ -35,6 +35,8 @@ pub struct ModelKernel {
     /// CPUs and memory nodes that the machine could have.
     possible: (CpuSet, CpuSet),
     has_reclaim: bool,
+    /// Removed cgroups that it still holds; `None`: it does not say.
+    dying: Option<u64>,
     ours: fn(&CgroupPath) -> bool,
     faults: Vec<Fault>,
     performed: Vec<Op>,

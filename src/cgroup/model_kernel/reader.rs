@@ -6,16 +6,27 @@ use std::collections::BTreeMap;
 
 use super::{Charged, ModelKernel};
 use crate::cgroup::sample::{Cpu, Memory, Pids, Sample};
-use crate::cgroup::{CgroupPath, Controller, KernelError, Pid, Reader};
+use crate::cgroup::{CgroupPath, Controller, Descendants, KernelError, Pid, Reader};
 use crate::units::Bytes;
 
-/// What every cgroup showed at one moment.
+/// What every cgroup showed at one moment, and how many were dying.
 #[derive(Debug)]
-pub(super) struct Snapshot(BTreeMap<CgroupPath, (Sample, Vec<Pid>)>);
+pub(super) struct Snapshot(BTreeMap<CgroupPath, (Sample, Vec<Pid>)>, Option<u64>);
 
 impl Reader for Snapshot {
     fn sample(&self, path: &CgroupPath) -> Result<Option<Sample>, KernelError> {
         Ok(self.0.get(path).map(|(sample, _)| sample.clone()))
+    }
+
+    fn descendants(&self, path: &CgroupPath) -> Result<Option<Descendants>, KernelError> {
+        let below = self.0.keys().filter(|at| at.is_within(path));
+        let live = below.count().checked_sub(1);
+        // Where the dead hang is not modelled: all below the top.
+        let dying = self.1.filter(|_| path.is_top());
+        Ok(live.map(|live| Descendants {
+            live: u64::try_from(live).ok(),
+            dying,
+        }))
     }
 
     fn processes(&self, path: &CgroupPath) -> Vec<Pid> {
@@ -31,6 +42,7 @@ impl ModelKernel {
             paths
                 .map(|path| (path.clone(), (self.sample(path), self.occupants(path))))
                 .collect(),
+            self.dying,
         )
     }
 

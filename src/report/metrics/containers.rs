@@ -10,7 +10,7 @@ use prometheus_client::collector::Collector;
 use prometheus_client::encoding::DescriptorEncoder;
 
 use super::encode::{Figure, Labels, Shape, family};
-use super::eviction;
+use super::{descendants, eviction};
 use crate::cgroup::Sample;
 use crate::cgroup::parse::{Pressure, Stall};
 use crate::cgroup::sample::{Device, Io};
@@ -218,6 +218,7 @@ impl Collector for Containers {
         self.encode_huge_pages(&mut encoder)?;
         self.encode_devices(&mut encoder)?;
         self.encode_of_containers(&mut encoder)?;
+        descendants::encode(&mut encoder, &self.0)?;
         let tallies = &self.0.census.tallies;
         eviction::encode(&mut encoder, &self.0.later.signals, tallies)?;
         encode_tallies(&mut encoder, tallies)

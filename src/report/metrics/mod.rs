@@ -2,6 +2,7 @@
 //! same.
 
 mod containers;
+mod descendants;
 mod encode;
 mod eviction;
 mod quotas;

@@ -17,7 +17,7 @@ use jiff::Timestamp;
 
 use super::Tallies;
 use crate::cgroup::sample::Device;
-use crate::cgroup::{CgroupPath, Reader, Sample};
+use crate::cgroup::{CgroupPath, Descendants, Reader, Sample};
 use crate::model::ResourceList;
 use crate::model::space::Place;
 use crate::units::{Bytes, CpuMax};
@@ -141,6 +141,8 @@ pub struct Round {
     pub signals: Vec<SignalFigure>,
     /// The names of block devices that are known.
     pub devices: BTreeMap<Device, String>,
+    /// How many cgroups are below each level of pods.
+    pub descendants: BTreeMap<CgroupPath, Descendants>,
     /// The cgroups of pods and containers that were there.
     pub cgroups: BTreeMap<CgroupPath, Timed>,
 }

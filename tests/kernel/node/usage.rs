@@ -14,6 +14,7 @@ tests![
     a_bounded_loop_uses_its_bound_and_is_throttled,
     the_working_set_is_what_is_held,
     what_is_written_is_told_by_device,
+    cgroups_are_counted_as_the_kernel_counts_them,
 ];
 
 /// The container `c` of the pod in the summary.
@@ -189,5 +190,22 @@ fn the_working_set_is_what_is_held() -> Outcome {
         (1..=faults).contains(&figure("pageFaults")),
         "{faults}: {memory}"
     );
+    Ok(())
+}
+
+fn cgroups_are_counted_as_the_kernel_counts_them() -> Outcome {
+    let _daemon = Daemon::start()?;
+    let cgroup = cgroup_of(&create(&pod("idle", &one(&["sleep", "inf"], "500m")))?);
+    running_pid("idle", "c")?;
+    let top = cgroup.ancestors().find(|at| at.join("shims").is_dir());
+    let top = top.ok_or("no top cgroup")?;
+    let told = get("/apis/allotd.dev/v1/status")?;
+    let live = counter(top, "cgroup.stat", "nr_descendants")?;
+    assert!(live >= 5, "{live}");
+    assert_eq!(told["cgroups"]["live"], live, "{told}");
+    // Those of tests before may still go.
+    let dying = counter(top, "cgroup.stat", "nr_dying_descendants")?;
+    let told = told["cgroups"]["dying"].as_u64().ok_or("no dying")?;
+    assert!(told.abs_diff(dying) < 1000, "{told} {dying}");
     Ok(())
 }
