@@ -70,7 +70,11 @@ pub(super) fn bring(
     known(from, steps)?;
     for (step, number) in steps.iter().zip(FIRST..).skip_while(|(_, n)| *n < from) {
         apply(entries, step, number)?;
-        tracing::info!("store: format {number} is now {}: {}", number + 1, step.what);
+        tracing::info!(
+            "store: format {number} is now {}: {}",
+            number + 1,
+            step.what
+        );
     }
     if found != Some(wanted) {
         meta.insert(FORMAT, wanted).map_err(StoreError::failed)?;
@@ -249,7 +253,10 @@ mod tests {
         let path = dir.path().join("s.redb");
         write_as(&path, 1, &three());
         for (steps, why) in [
-            ([UPPER, SAME], "from format 2 to 3, c: two entries would be one"),
+            (
+                [UPPER, SAME],
+                "from format 2 to 3, c: two entries would be one",
+            ),
             ([PICKY, SWAP], "from format 1 to 2, b: it is no b"),
         ] {
             let said = refused(&path, &steps);

@@ -64,7 +64,9 @@ pub enum StoreError {
         source: Box<redb::Error>,
     },
     /// The store was written by a later version.
-    #[error("the store has format {found}; this version knows 1 to {wanted} and leaves it as it is")]
+    #[error(
+        "the store has format {found}; this version knows 1 to {wanted} and leaves it as it is"
+    )]
     Format {
         /// The format found.
         found: u64,

@@ -54,11 +54,7 @@ fn a_quota_below_the_floor() {
 fn a_quota_of_no_whole_percent() {
     for milli in [51_u32, 55, 59, 60] {
         let limits = json!({"cpu": format!("{milli}m")});
-        let pod = translated(
-            one(&limits, &limits),
-            &pods::big_node(),
-            &Policy::default(),
-        );
+        let pod = translated(one(&limits, &limits), &pods::big_node(), &Policy::default());
         let quota = format!("{} 100000", milli * 100);
         assert_eq!(of_container(&pod, "app", "cpu.max"), quota);
         assert_eq!(of_pod(&pod, "cpu.max"), quota);

@@ -91,7 +91,8 @@ fn handed_over<'a>(mount: &Mount, below: &'a str) -> &'a str {
 
 /// Why controllers were not even tried: the cgroup is the service manager's.
 fn managed(shown: &str, missing: &ControllerSet, ours: &str) -> KernelError {
-    let why = format!("it belongs to the service manager, which handed over {ours} without {missing}");
+    let why =
+        format!("it belongs to the service manager, which handed over {ours} without {missing}");
     let operation = format!("enable {missing} in");
     KernelError::explained(operation, shown, ErrorKind::Unsupported, why)
 }
