@@ -100,6 +100,7 @@ fn refuses_symlinks_and_other_file_systems() -> Outcome {
     Ok(())
 }
 
+/// systemd/systemd#26311: "device or resource busy", and nobody said who was in the way.
 fn names_the_process_that_keeps_controllers_away() -> Outcome {
     let outer = Path::new(MOUNT).join("outer");
     fs::create_dir(&outer)?;
@@ -144,8 +145,7 @@ fn one_missing_controller_does_not_stop_the_others() -> Outcome {
     Ok(())
 }
 
-/// systemd marks the cgroups that it hands over; those above are its own (systemd/systemd#26311 is what comes of
-/// two writers).
+/// systemd marks the cgroups that it hands over; those above are its own.
 fn what_is_a_service_managers_is_never_written() -> Outcome {
     let slice = Path::new(MOUNT).join("managed.slice");
     let service = slice.join("managed.service");
