@@ -162,7 +162,12 @@ fn what_is_a_service_managers_is_never_written() -> Outcome {
         let mut top = Top::at(&service.join("pods"))?;
         assert_eq!([enabled(Path::new(MOUNT))?, enabled(&slice)?], before);
         assert_eq!(top.kernel.controllers()?, set(&[Controller::Memory]));
-        let refused: Vec<_> = top.kernel.refused().iter().map(|r| r.to_string()).collect();
+        let refused: Vec<_> = top
+            .kernel
+            .refused()
+            .iter()
+            .map(ToString::to_string)
+            .collect();
         assert!(
             refused.iter().any(|text| text.contains(
                 "managed.slice: it belongs to the service manager, which handed over \
