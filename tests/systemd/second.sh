@@ -31,7 +31,7 @@ mkdir -p "$pods/left"
 for above in /sys/fs/cgroup/allot.slice "$top" "$pods"; do echo +memory >"$above/cgroup.subtree_control"; done
 setsid -f sh -c 'echo $$ >"$1/cgroup.procs"; exec sleep 4711' - "$pods/left"
 check "it installs again, beside what an unclean end has left" dpkg -i "$(ls /payload/*.deb | grep next)"
-check "which was in the way" says 'Failed at step CGROUP' journalctl -u allot-pods.service
+check "which was in the way" says 'status=219/CGROUP' journalctl -u allot-pods.service
 check "all of it runs" within 60 all_active
 for pod in web fixed-allot-vm; do check "$pod is back" within 90 ready "$pod"; done
 check "what was left is gone" not pgrep -f 'sleep 4711'
