@@ -314,7 +314,7 @@ fn charging(c: &mut Criterion) {
 
 fn storing(c: &mut Criterion) {
     let dir = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
-    let store = Store::open(&dir.path().join("store")).unwrap();
+    let store = Store::open(&dir.path().join("store"), &[]).unwrap();
     let value = vec![b'x'; 2048];
     c.bench_function("store/commit", |b| {
         b.iter(|| {

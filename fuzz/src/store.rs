@@ -13,7 +13,7 @@ use super::choices::Choices;
 static SOUND: LazyLock<Vec<u8>> = LazyLock::new(|| {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("store");
-    let store = Store::open(&path).unwrap();
+    let store = Store::open(&path, &[]).unwrap();
     for round in 0..8 {
         let put = |n: u8| {
             Change::Put(
@@ -58,7 +58,7 @@ pub fn run(data: &[u8]) {
     let path = dir.path().join("store");
     std::fs::write(&path, &bytes).unwrap();
     // The database may end the process, as it panics in a release build, but not for ever.
-    let opened = (0..4).find_map(|_| catch_unwind(|| open_or_set_aside(&path)).ok());
+    let opened = (0..4).find_map(|_| catch_unwind(|| open_or_set_aside(&path, &[])).ok());
     let (store, aside) = opened.expect("opened or set aside").unwrap();
     if let Some(aside) = aside {
         assert!(aside.is_file());

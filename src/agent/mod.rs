@@ -55,5 +55,6 @@ pub use eviction::{EvictionParts, News};
 pub use input::{Handle, Input};
 pub use node::build as build_node;
 pub use objects::usage;
+pub use record::FORMATS;
 pub use request::{Cause, Kept, ObjectKey, PodKey, Put, Refusal, Reply, Request};
 pub use run::{Agent, Parts, StartupError, start};

@@ -18,6 +18,12 @@ use crate::model::space::Space;
 use crate::observation::oom::OomSeen;
 use crate::report::explain::DefaultRow;
 use crate::runtime::ProcessId;
+use crate::store::Step;
+
+/// How what older versions have left in the store becomes what this one reads: none, for a field that may be absent
+/// needs no step. A version that reads old records otherwise adds one at the end, and a fixture of what it replaces
+/// to its tests.
+pub const FORMATS: &[Step] = &[];
 
 /// A pod in the store, under `pods/NAMESPACE/NAME`.
 #[derive(Clone, Debug, Serialize, Deserialize)]

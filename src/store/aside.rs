@@ -7,7 +7,7 @@ use std::fs::{remove_file, rename};
 use std::io::{Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
-use super::{Store, StoreError, private_file};
+use super::{Step, Store, StoreError, private_file};
 
 /// How often in a row opening may end the process before the store counts as damaged: the database does
 /// not answer all damage with an error, some with a panic. More than once, so that whoever kills the
@@ -19,17 +19,21 @@ const MAX_CRASHES: u64 = 3;
 /// damaged too; the openings are counted in a file beside it.
 ///
 /// # Errors
-/// A store that is in use or of a later format is left alone; so is one that cannot be moved.
-pub fn open_or_set_aside(path: &Path) -> Result<(Store, Option<PathBuf>), StoreError> {
+/// A store that is in use or of a later format is left alone; so is one that cannot be moved, and one with an
+/// entry that a step does not understand.
+pub fn open_or_set_aside(
+    path: &Path,
+    steps: &[Step],
+) -> Result<(Store, Option<PathBuf>), StoreError> {
     let count = path.with_extension("opening");
     let opened = if begin(&count) < MAX_CRASHES {
-        match open_and_read(path) {
+        match open_and_read(path, steps) {
             Ok(store) => Ok((store, None)),
-            Err(error) if is_damage(&error) => set_aside(path),
+            Err(error) if is_damage(&error) => set_aside(path, steps),
             Err(error) => Err(error),
         }
     } else {
-        set_aside(path)
+        set_aside(path, steps)
     };
     // The directory takes new files, so it lets this one go.
     let _ = remove_file(count);
@@ -48,14 +52,14 @@ fn begin(count: &Path) -> u64 {
 }
 
 /// Whoever opens a store reads all of it sooner or later: damage shows now.
-fn open_and_read(path: &Path) -> Result<Store, StoreError> {
-    let store = Store::open(path)?;
+fn open_and_read(path: &Path, steps: &[Step]) -> Result<Store, StoreError> {
+    let store = Store::open(path, steps)?;
     store.list("")?;
     store.revision()?;
     Ok(store)
 }
 
-fn set_aside(path: &Path) -> Result<(Store, Option<PathBuf>), StoreError> {
+fn set_aside(path: &Path, steps: &[Step]) -> Result<(Store, Option<PathBuf>), StoreError> {
     let failed = |source| StoreError::Open {
         path: path.to_owned(),
         source: Box::new(redb::Error::Io(source)),
@@ -65,7 +69,7 @@ fn set_aside(path: &Path) -> Result<(Store, Option<PathBuf>), StoreError> {
         .find(|candidate| !candidate.exists())
         .ok_or_else(|| failed(std::io::Error::other("1000 damaged stores lie beside it")))?;
     rename(path, &aside).map_err(failed)?;
-    Store::open(path).map(|store| (store, Some(aside)))
+    Store::open(path, steps).map(|store| (store, Some(aside)))
 }
 
 fn is_damage(error: &StoreError) -> bool {
@@ -73,7 +77,8 @@ fn is_damage(error: &StoreError) -> bool {
         return false;
     };
     match &**source {
-        redb::Error::DatabaseAlreadyOpen => false,
+        // Neither is a file that another version of the database wrote.
+        redb::Error::DatabaseAlreadyOpen | redb::Error::UpgradeRequired(_) => false,
         // A file that is no database, or one cut short, is told as an I/O error of these kinds.
         redb::Error::Io(io) => matches!(
             io.kind(),

@@ -5,20 +5,20 @@
 //! store with compare-and-swap, so that a remote one can stand behind it for fleets (design D11).
 
 mod aside;
+mod format;
 
 use std::ops::Bound;
 use std::path::{Path, PathBuf};
 
 pub use aside::open_or_set_aside;
+pub use format::Step;
+#[cfg(test)]
+pub(crate) use format::write_as;
 use redb::{Database, ReadableDatabase, ReadableTable, TableDefinition};
 
 const ENTRIES: TableDefinition<&str, (u64, &[u8])> = TableDefinition::new("entries");
 const META: TableDefinition<&str, u64> = TableDefinition::new("meta");
 const REVISION: &str = "revision";
-const FORMAT: &str = "format";
-
-/// The version of the layout; a store of a later one is refused, never rewritten.
-const FORMAT_VERSION: u64 = 1;
 
 /// One value with the revision that wrote it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -64,12 +64,24 @@ pub enum StoreError {
         source: Box<redb::Error>,
     },
     /// The store was written by a later version.
-    #[error("store {path} has format {found}; this version reads format {FORMAT_VERSION}")]
+    #[error(
+        "the store has format {found}; this version knows 1 to {wanted} and leaves it as it is"
+    )]
     Format {
-        /// The file.
-        path: PathBuf,
         /// The format found.
         found: u64,
+        /// The format of this version.
+        wanted: u64,
+    },
+    /// An entry of an older version is not as it should be.
+    #[error("the store cannot be brought from format {from} to {}, {key}: {why}", from.saturating_add(1))]
+    Step {
+        /// The entry.
+        key: String,
+        /// The format it has.
+        from: u64,
+        /// What is wrong with it.
+        why: String,
     },
     /// Another change came first.
     #[error("{key} is at revision {found}, not as expected")]
@@ -100,15 +112,18 @@ pub struct Store {
 }
 
 impl Store {
-    /// Opens the store, or makes one where there is none. Only root may read it.
+    /// Opens the store, or makes one where there is none. Only root may read it. One of an older format is
+    /// brought to that which `steps` lead to, in one transaction.
     ///
     /// # Errors
-    /// A file that is damaged, locked by another process, or of a later format.
-    pub fn open(path: &Path) -> Result<Self, StoreError> {
+    /// A file that is damaged, locked by another process, or of a later format; an entry that a step does not
+    /// understand.
+    pub fn open(path: &Path, steps: &[Step]) -> Result<Self, StoreError> {
         let open = |error: redb::Error| StoreError::Open {
             path: path.to_owned(),
             source: Box::new(error),
         };
+        format::refuse_later(path, steps)?;
         let file = private_file(path).map_err(|error| open(redb::Error::Io(error)))?;
         let backend = redb::backends::FileBackend::new(file).map_err(|error| open(error.into()))?;
         let database = redb::Builder::new()
@@ -122,24 +137,8 @@ impl Store {
         let write = store.database.begin_write().map_err(|e| open(e.into()))?;
         {
             let mut meta = write.open_table(META).map_err(|e| open(e.into()))?;
-            write.open_table(ENTRIES).map_err(|e| open(e.into()))?;
-            let found = meta
-                .get(FORMAT)
-                .map_err(|e| open(e.into()))?
-                .map(|v| v.value());
-            match found {
-                Some(FORMAT_VERSION) => {}
-                Some(found) => {
-                    return Err(StoreError::Format {
-                        path: path.to_owned(),
-                        found,
-                    });
-                }
-                None => {
-                    meta.insert(FORMAT, FORMAT_VERSION)
-                        .map_err(|e| open(e.into()))?;
-                }
-            }
+            let mut entries = write.open_table(ENTRIES).map_err(|e| open(e.into()))?;
+            format::bring(&mut meta, &mut entries, steps)?;
         }
         write.commit().map_err(|error| open(error.into()))?;
         Ok(store)

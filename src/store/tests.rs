@@ -9,7 +9,7 @@ fn put(key: &str, value: &str, expect: Expect) -> Change {
 #[test]
 fn a_commit_happens_as_a_whole_or_not_at_all() {
     let dir = tempfile::tempdir().unwrap();
-    let store = Store::open(&dir.path().join("s.redb")).unwrap();
+    let store = Store::open(&dir.path().join("s.redb"), &[]).unwrap();
     assert_eq!(store.commit(&[put("a/1", "x", Expect::Absent)]).unwrap(), 1);
     let conflict = store.commit(&[
         put("a/2", "y", Expect::Any),
@@ -31,7 +31,7 @@ fn a_commit_happens_as_a_whole_or_not_at_all() {
 fn lists_by_prefix_and_survives_reopening() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("s.redb");
-    let store = Store::open(&path).unwrap();
+    let store = Store::open(&path, &[]).unwrap();
     store
         .commit(&[
             put("pods/a/1", "1", Expect::Any),
@@ -39,9 +39,9 @@ fn lists_by_prefix_and_survives_reopening() {
             put("podsx", "3", Expect::Any),
         ])
         .unwrap();
-    assert!(Store::open(&path).is_err(), "one owner at a time");
+    assert!(Store::open(&path, &[]).is_err(), "one owner at a time");
     drop(store);
-    let store = Store::open(&path).unwrap();
+    let store = Store::open(&path, &[]).unwrap();
     let keys = |prefix| -> Vec<_> {
         store
             .list(prefix)
@@ -63,7 +63,7 @@ fn a_damaged_store_is_set_aside_and_kept() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("s.redb");
         std::fs::write(&path, &damage).unwrap();
-        let (store, aside) = open_or_set_aside(&path).unwrap();
+        let (store, aside) = open_or_set_aside(&path, &[]).unwrap();
         assert_eq!(std::fs::read(aside.unwrap()).unwrap(), damage);
         assert_eq!(store.revision().unwrap(), 0);
     }
@@ -73,7 +73,7 @@ fn a_damaged_store_is_set_aside_and_kept() {
 fn a_store_cut_short_anywhere_opens_or_is_set_aside() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("s.redb");
-    let store = Store::open(&path).unwrap();
+    let store = Store::open(&path, &[]).unwrap();
     for n in 0..50 {
         store
             .commit(&[put(&format!("k/{n}"), &"v".repeat(900), Expect::Any)])
@@ -93,7 +93,7 @@ fn a_store_cut_short_anywhere_opens_or_is_set_aside() {
     ] {
         let path = dir.path().join(format!("cut{cut}.redb"));
         std::fs::write(&path, &whole[..cut]).unwrap();
-        let (store, aside) = open_or_set_aside(&path).unwrap();
+        let (store, aside) = open_or_set_aside(&path, &[]).unwrap();
         let kept = store.list("k/").unwrap().len();
         assert!(
             kept == 50 || aside.is_some(),
@@ -106,8 +106,8 @@ fn a_store_cut_short_anywhere_opens_or_is_set_aside() {
 fn a_store_in_use_is_never_set_aside() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("s.redb");
-    let _owner = Store::open(&path).unwrap();
-    assert!(open_or_set_aside(&path).is_err());
+    let _owner = Store::open(&path, &[]).unwrap();
+    assert!(open_or_set_aside(&path, &[]).is_err());
 }
 
 /// Found by fuzzing: the database panics on some damage, and a release build ends with the panic.
@@ -116,22 +116,22 @@ fn a_store_that_ends_whoever_opens_it_is_set_aside_the_fourth_time() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("s.redb");
     let count = path.with_extension("opening");
-    Store::open(&path)
+    Store::open(&path, &[])
         .unwrap()
         .commit(&[put("k", "v", Expect::Any)])
         .unwrap();
     // An opening that ends well is not counted.
     std::fs::write(&count, "..").unwrap();
     for _ in 0..5 {
-        let (store, aside) = open_or_set_aside(&path).unwrap();
+        let (store, aside) = open_or_set_aside(&path, &[]).unwrap();
         assert_eq!((store.list("").unwrap().len(), aside), (1, None));
         assert!(!count.exists());
     }
     std::fs::write(&count, "...").unwrap();
-    let (store, aside) = open_or_set_aside(&path).unwrap();
+    let (store, aside) = open_or_set_aside(&path, &[]).unwrap();
     assert_eq!(store.list("").unwrap(), []);
     assert_eq!(
-        Store::open(&aside.unwrap())
+        Store::open(&aside.unwrap(), &[])
             .unwrap()
             .list("")
             .unwrap()

@@ -137,7 +137,7 @@ impl Server {
             },
             system: SystemInfo::default(),
             kernel,
-            store: Store::open(&path("store.redb")).unwrap(),
+            store: Store::open(&path("store.redb"), agent::FORMATS).unwrap(),
             runtime: Runtime {
                 state: path("state"),
                 logs: path("logs"),

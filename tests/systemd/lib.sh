@@ -47,6 +47,19 @@ says() { # TEXT COMMAND...
     cat "$kept/said"
     grep -q -- "$text" "$kept/said"
 }
+silent() { # COMMAND...: it does well and has nothing to say
+    "$@" >"$kept/said" 2>&1
+    status=$?
+    cat "$kept/said"
+    [ "$status" = 0 ] && [ ! -s "$kept/said" ]
+}
+left_in() { # DIRECTORY...: what is in those that are there
+    for directory; do [ ! -e "$directory" ] || find "$directory" -mindepth 1; done
+}
+left_of_allot() { # DIRECTORY...: what is named after allot there
+    for directory; do [ ! -e "$directory" ] || find "$directory" -name '*allot*' -print; done
+}
+failed_units() { systemctl list-units --failed --plain --no-legend --quiet; }
 shows() { # TEXT COMMAND...: the very text
     text=$1
     shift
@@ -56,6 +69,7 @@ shows() { # TEXT COMMAND...: the very text
 }
 cgroup_of() { find "$pods" -name "pod$(allot get pod "$1" -o json | sed -n 's/^ *"uid": "\(.*\)".*/\1/p' | head -n 1)"; }
 phase() { [ "$(allot get pod "$1" -o json | sed -n 's/^ *"phase": "\(.*\)".*/\1/p')" = "$2" ]; }
+ready() { says '1/1 *Running' allot get pod "$1" --no-headers; }
 main_pid() { systemctl show "$1" --property=MainPID --value; }
 value_of() { systemctl show "$1" --property="$2" --value; }
 no_drift() { allot diff; }
@@ -67,7 +81,7 @@ all_active() {
 
 # look FILE: values, processes and shims of all pods that are there.
 look() {
-    find "$pods" \( -name 'cpu.max' -o -name 'cpu.weight' -o -name 'memory.m[ai][xn]' -o -name 'memory.low' -o -name 'pids.max' \
+    find "$pods" \( -name 'cpu.max' -o -name 'cpu.weight' -o -name 'memory.m[ai][xn]' -o -name 'memory.low' -o -name 'memory.swap.max' -o -name 'pids.max' \
         -o -name 'cgroup.procs' -o -name 'hugetlb.2MB.max' -o -name 'memory.oom.group' \) -exec grep -H '' {} + | sort >"$1"
     grep ' /var/lib/allotd/pods/' /proc/mounts >>"$1"
 }
@@ -79,13 +93,15 @@ same() {
 }
 # own FILE: what is in the files of systemd's own cgroups, which allotd must never write.
 own() {
-    for cgroup in /sys/fs/cgroup/allot.slice "$top" /sys/fs/cgroup/allot.slice/allotd.service; do
-        (cd "$cgroup" && grep -H '' cpu.weight cpu.max memory.max memory.min memory.low memory.high memory.swap.max pids.max \
+    for cgroup in /sys/fs/cgroup /sys/fs/cgroup/allot.slice "$top" /sys/fs/cgroup/allot.slice/allotd.service; do
+        echo "$cgroup"
+        (cd "$cgroup" && grep -H '' cgroup.subtree_control cpu.weight cpu.max memory.max memory.min memory.low memory.high memory.swap.max pids.max \
             hugetlb.2MB.max 2>/dev/null)
     done >"$1"
 }
 
-curl_configz() { printf 'GET /configz HTTP/1.0\r\nHost: x\r\n\r\n' | perl -MIO::Socket::UNIX -e '
+# ask PATH: of the API.
+ask() { printf 'GET %s HTTP/1.0\r\nHost: x\r\n\r\n' "$1" | perl -MIO::Socket::UNIX -e '
     my $s = IO::Socket::UNIX->new(Peer => "/run/allotd/allotd.sock") or die; print $s <STDIN>; print <$s>;'; }
 
 # dump: what is needed to understand a failure.

@@ -48,6 +48,20 @@ fn a_quota_below_the_floor() {
     }
 }
 
+/// kubernetes#61192: as a property of a unit, in whole percent, a limit of 51m was stored as 5%, and the container's
+/// 5100 µs did not fit below. No value goes through a property here: the pod has all that its container has, exactly.
+#[test]
+fn a_quota_of_no_whole_percent() {
+    for milli in [51_u32, 55, 59, 60] {
+        let limits = json!({"cpu": format!("{milli}m")});
+        let pod = translated(one(&limits, &limits), &pods::big_node(), &Policy::default());
+        let quota = format!("{} 100000", milli * 100);
+        assert_eq!(of_container(&pod, "app", "cpu.max"), quota);
+        assert_eq!(of_pod(&pod, "cpu.max"), quota);
+        assert!(notes(&pod, Some("app")).is_empty());
+    }
+}
+
 /// kubernetes#61293: without quotas none is left at any level, and weights stay.
 #[test]
 fn no_quota_where_quotas_are_off() {

@@ -18,7 +18,7 @@ use super::shim::{record_exit, script};
 use crate::agent::entry::PodEntry;
 use crate::agent::request::{ObjectKey, PodKey, Put, Refusal};
 use crate::agent::run::{Agent, Parts};
-use crate::agent::{Handle, Input};
+use crate::agent::{FORMATS, Handle, Input};
 use crate::cgroup::{CgroupPath, Hierarchy, Pid};
 use crate::config::Config;
 use crate::model::{Kind, ResourceList};
@@ -152,7 +152,7 @@ impl Bench {
                 ..SystemInfo::default()
             },
             kernel: Box::new(self.kernel.clone()),
-            store: Store::open(&path("store.redb")).unwrap(),
+            store: Store::open(&path("store.redb"), FORMATS).unwrap(),
             runtime: Runtime {
                 state: path("state"),
                 logs: path("logs"),

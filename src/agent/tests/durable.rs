@@ -3,7 +3,12 @@
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use serde_json::Value;
+
 use super::bench::{Bench, one, runs};
+use crate::agent::request::PodKey;
+use crate::model::kind::{LIMIT_RANGE, RESOURCE_QUOTA};
+use crate::store::{Entry, write_as};
 
 #[test]
 fn a_crash_after_a_restart_does_not_kill_the_new_run() {
@@ -95,4 +100,48 @@ fn a_reboot_starts_what_should_run_and_nothing_else() {
     assert_eq!(record.last.unwrap().reason, "ContainerStatusUnknown");
     // A kill in the new cgroup is not mistaken for the one in the old.
     assert_eq!(record.oom_seen.oom_kill, 0);
+}
+
+/// The first format, with the very entries that the first version wrote: a pod in its second run, one that has
+/// failed, a LimitRange, a quota and events. Nothing of it is lost on whoever comes later.
+#[test]
+fn the_store_of_the_first_version_is_understood() {
+    let text = include_str!("../../../tests/data/store_format_1.json");
+    let entries: Vec<Value> = serde_json::from_str(text).unwrap();
+    let entries: Vec<_> = entries
+        .iter()
+        .map(|entry| Entry {
+            key: entry["key"].as_str().unwrap().to_owned(),
+            revision: entry["revision"].as_u64().unwrap(),
+            value: serde_json::to_vec(&entry["value"]).unwrap(),
+        })
+        .collect();
+    let mut bench = Bench::new();
+    let beside = bench.agent().runtime.state.with_file_name("old.redb");
+    write_as(&beside, 1, &entries);
+    std::fs::rename(&beside, beside.with_file_name("store.redb")).unwrap();
+    let again = bench.next_process();
+    bench.crash();
+
+    let agent = bench.agent();
+    assert!(agent.problems.is_empty(), "{:?}", agent.problems);
+    assert!(agent.store.revision().unwrap() >= 13);
+    let (web, never) = (
+        PodKey::new("default", "web"),
+        PodKey::new("default", "never"),
+    );
+    let record = bench.entry(&web).container_record("c").unwrap().clone();
+    assert_eq!(record.attempt, 1);
+    assert_eq!(record.last.unwrap().signal, Some(9));
+    assert_eq!(bench.entry(&web).record.defaults.len(), 2);
+    assert_eq!(bench.entry(&never).phase().to_string(), "Failed");
+    assert_eq!(bench.events("Exited").len(), 2);
+    let range = bench.seen(LIMIT_RANGE, "default", "defaults").unwrap();
+    assert_eq!(range["spec"]["limits"][0]["default"]["memory"], "32Mi");
+    let quota = bench.seen(RESOURCE_QUOTA, "default", "team").unwrap();
+    assert_eq!(quota["status"]["used"]["pods"], "1");
+    // Its run is over, as no process has it, and the next one begins.
+    bench.until("it to run", |agent| runs(agent, &web, "c"));
+    bench.put_in(&web, "c", again);
+    assert_eq!(bench.processes(&web, "c"), [again]);
 }

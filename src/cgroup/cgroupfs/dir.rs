@@ -47,6 +47,16 @@ impl Dir {
         Ok(rustix::fs::fstat(&self.0)?.st_ino)
     }
 
+    /// Whether a service manager says that it has handed this cgroup over, with all below it: systemd marks it so.
+    pub(super) fn is_delegated(&self) -> bool {
+        // The second one is all that older versions set; it takes CAP_SYS_ADMIN.
+        ["user.delegate", "trusted.delegate"].iter().any(|name| {
+            let mut value = [0; 8];
+            let read = rustix::fs::fgetxattr(&self.0, *name, &mut value[..]);
+            read.is_ok_and(|length| value.get(..length) == Some(b"1"))
+        })
+    }
+
     /// A path through which this process reaches the directory, whatever happens to the mounts.
     pub(super) fn proc_path(&self) -> PathBuf {
         PathBuf::from(format!("/proc/self/fd/{}", self.0.as_raw_fd()))

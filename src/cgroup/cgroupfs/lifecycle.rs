@@ -24,8 +24,9 @@ use crate::cgroup::{Controller, ControllerSet, ErrorKind, KernelError, Pid};
 const CONTROLLERS: &str = "cgroup.controllers";
 const SUBTREE: &str = "cgroup.subtree_control";
 
-/// Makes the cgroup `below` the mount's root and enables controllers in all cgroups above it. Answers with
-/// what could not be enabled: one missing controller does not stop the others.
+/// Makes the cgroup `below` the mount's root and enables controllers in the cgroups above it, but never in
+/// those of a service manager. Answers with what could not be enabled: one missing controller does not stop
+/// the others.
 pub(super) fn lay(
     mount: &Mount,
     below: &str,
@@ -41,13 +42,11 @@ pub(super) fn lay(
             .without(&set(&top, CONTROLLERS, &shown(below))?)
             .is_empty()
     {
-        for path in above(below) {
-            count_io(&open(path)?);
-        }
         return Ok(Vec::new());
     }
 
-    let named = if crate_may_enable(mount, below) {
+    let ours = handed_over(mount, below);
+    let named = if ours.is_empty() && crate_may_enable(mount, below) {
         set(&mount.root, CONTROLLERS, &shown(""))?.common(wanted)
     } else {
         ControllerSet::default()
@@ -61,8 +60,15 @@ pub(super) fn lay(
     let mut left = wanted.clone();
     for path in above(below) {
         let dir = open(path)?;
-        count_io(&dir);
         let missing = left.without(&set(&dir, SUBTREE, &shown(path))?);
+        if path.len() < ours.len() {
+            if !missing.is_empty() {
+                refused.push(managed(&shown(path), &missing, &shown(ours)));
+                left = left.without(&missing);
+            }
+            continue;
+        }
+        count_io(&dir);
         if !missing.is_empty() {
             refused.extend(enable(&dir, &shown(path), &missing).err());
             // What stops here cannot be had further down: one refusal is enough.
@@ -70,6 +76,25 @@ pub(super) fn lay(
         }
     }
     Ok(refused)
+}
+
+/// The lowest cgroup, this one or above it, that a service manager has handed over: those above are its own,
+/// and it alone writes them. The empty path where there is none: then all are ours.
+fn handed_over<'a>(mount: &Mount, below: &'a str) -> &'a str {
+    let marked = |path: &&str| {
+        let dir = mount.root.below(path);
+        dir.is_ok_and(|dir| dir.is_delegated())
+    };
+    let found = above(below).chain([below]).filter(marked).last();
+    found.unwrap_or_default()
+}
+
+/// Why controllers were not even tried: the cgroup is the service manager's.
+fn managed(shown: &str, missing: &ControllerSet, ours: &str) -> KernelError {
+    let why =
+        format!("it belongs to the service manager, which handed over {ours} without {missing}");
+    let operation = format!("enable {missing} in");
+    KernelError::explained(operation, shown, ErrorKind::Unsupported, why)
 }
 
 /// Whether the crate may be told to enable controllers. It compares their names with those at the

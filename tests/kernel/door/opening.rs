@@ -19,6 +19,7 @@ tests![
     refuses_symlinks_and_other_file_systems,
     names_the_process_that_keeps_controllers_away,
     one_missing_controller_does_not_stop_the_others,
+    what_is_a_service_managers_is_never_written,
 ];
 
 fn makes_the_top_and_hands_down_controllers() -> Outcome {
@@ -99,6 +100,7 @@ fn refuses_symlinks_and_other_file_systems() -> Outcome {
     Ok(())
 }
 
+/// systemd/systemd#26311: "device or resource busy", and nobody said who was in the way.
 fn names_the_process_that_keeps_controllers_away() -> Outcome {
     let outer = Path::new(MOUNT).join("outer");
     fs::create_dir(&outer)?;
@@ -140,5 +142,47 @@ fn one_missing_controller_does_not_stop_the_others() -> Outcome {
          enabled in /sys/fs/cgroup/top/cgroup.subtree_control"
     );
     assert_eq!(top.node(&path("pod1"))?.enabled, some);
+    Ok(())
+}
+
+/// systemd marks the cgroups that it hands over; those above are its own.
+fn what_is_a_service_managers_is_never_written() -> Outcome {
+    let slice = Path::new(MOUNT).join("managed.slice");
+    let service = slice.join("managed.service");
+    fs::create_dir_all(&service)?;
+    let enabled = |dir: &Path| read(dir.join("cgroup.subtree_control"));
+    fs::write(
+        Path::new(MOUNT).join("cgroup.subtree_control"),
+        "+cpu +memory",
+    )?;
+    fs::write(slice.join("cgroup.subtree_control"), "+memory")?;
+    for mark in ["user.delegate", "trusted.delegate"] {
+        rustix::fs::setxattr(&service, mark, b"1", rustix::fs::XattrFlags::empty())?;
+        let before = [enabled(Path::new(MOUNT))?, enabled(&slice)?];
+        let mut top = Top::at(&service.join("pods"))?;
+        assert_eq!([enabled(Path::new(MOUNT))?, enabled(&slice)?], before);
+        assert_eq!(top.kernel.controllers()?, set(&[Controller::Memory]));
+        let refused: Vec<_> = top
+            .kernel
+            .refused()
+            .iter()
+            .map(ToString::to_string)
+            .collect();
+        assert!(
+            refused.iter().any(|text| text.contains(
+                "managed.slice: it belongs to the service manager, which handed over \
+                 /sys/fs/cgroup/managed.slice/managed.service without cpu"
+            )),
+            "{refused:?}"
+        );
+        fs::remove_dir(service.join("pods"))?;
+        fs::write(service.join("cgroup.subtree_control"), "-memory")?;
+        rustix::fs::removexattr(&service, mark)?;
+    }
+    // Without a mark all of it is ours.
+    let mut top = Top::at(&service.join("pods"))?;
+    assert_eq!(top.kernel.controllers()?, ControllerSet::all());
+    let io = |text: String| text.split(' ').any(|name| name == "io");
+    assert!(io(enabled(Path::new(MOUNT))?) && io(enabled(&slice)?));
     Ok(())
 }

@@ -64,6 +64,7 @@ fn ticks(pid: u32) -> Anything<u64> {
     Ok(field(11).ok_or("no utime")? + field(12).ok_or("no stime")?)
 }
 
+/// moby/moby#51446: the swap limit of a container that runs was made `max` behind the agent's back.
 fn every_file_is_repaired_and_recorded() -> Outcome {
     let daemon = Daemon::start()?;
     let pod = create(&pod("web", &sleeper()))?;
