@@ -80,7 +80,7 @@ impl Events {
         });
         for (entry, event) in entries {
             events.serial = events.serial.max(entry.revision);
-            events.to_the_end(&entry.key);
+            events.move_to_end(&entry.key);
             events.same.insert(identity(&event), entry.key.clone());
             events.kept.insert(entry.key, event);
         }
@@ -120,7 +120,7 @@ impl Events {
             self.kept.insert(key.clone(), event);
             key
         };
-        self.to_the_end(&key);
+        self.move_to_end(&key);
         if let Some(event) = self.kept.get(&key)
             && let Ok(value) = serde_json::to_vec(event)
         {
@@ -196,7 +196,7 @@ impl Events {
     }
 
     /// It is the latest now.
-    fn to_the_end(&mut self, key: &str) {
+    fn move_to_end(&mut self, key: &str) {
         self.turn = self.turn.saturating_add(1);
         if let Some(before) = self.turns.insert(key.to_owned(), self.turn) {
             self.order.remove(&before);
@@ -301,7 +301,7 @@ mod tests {
     }
 
     #[test]
-    fn repeated_events_are_counted_and_move_to_the_end() {
+    fn repeated_events_are_counted_and_move_move_to_end() {
         let mut events = Events::default();
         events.note(&subject("a"), Severity::Normal, "Started", "m", at(1));
         events.note(&subject("b"), Severity::Normal, "Started", "m", at(2));
@@ -353,8 +353,8 @@ mod tests {
             let key = key.clone();
             Entry {
                 key,
-                value,
                 revision,
+                value,
             }
         });
         let mut events = Events::restore(entries.collect());
@@ -362,9 +362,11 @@ mod tests {
         note(&mut events, "999", at(4));
         let list = events.list(None);
         assert_eq!(list.len(), KEPT);
-        let last: Vec<_> = list.iter().rev().take(3).collect();
-        let last: Vec<_> = last.iter().map(|e| e.message.as_deref().unwrap()).collect();
-        assert_eq!(last, ["999", "after", "998"]);
+        let newest = list.iter().rev().take(3);
+        let messages: Vec<_> = newest
+            .map(|event| event.message.as_deref().unwrap())
+            .collect();
+        assert_eq!(messages, ["999", "after", "998"]);
         assert_eq!(list[0].message.as_deref(), Some("1"));
     }
 

@@ -199,7 +199,11 @@ impl Agent {
         let path = repaired.op.path();
         match &repaired.op {
             Op::Write(_, wanted) => self.keep_drift(path, *wanted, repaired.found, outcome),
-            op => self.keep_told(path, (String::new(), String::new(), op.to_string()), outcome),
+            op => self.keep_told(
+                path,
+                (String::new(), String::new(), op.to_string()),
+                outcome,
+            ),
         }
     }
 

@@ -111,11 +111,7 @@ fn a_writer_that_answers_at_once_is_contested_too() {
     assert_eq!(shown(&mut bench, &path), quota(5000));
     let why = enforced(&mut bench, &key).unwrap_err();
     assert!(why.contains("again and again"), "{why}");
-    let expected = [
-        vec![DriftOutcome::Undone; 5],
-        vec![DriftOutcome::Contested],
-    ]
-    .concat();
+    let expected = [vec![DriftOutcome::Undone; 5], vec![DriftOutcome::Contested]].concat();
     assert_eq!(outcomes(&mut bench), expected);
 }
 

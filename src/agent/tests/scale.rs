@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use super::bench::{Bench, runs};
 use crate::agent::request::PodKey;
-use crate::cgroup::{CgroupPath, InterfaceFile, Op, Pid, Setting};
+use crate::cgroup::{CgroupPath, InterfaceFile, ModelKernel, Op, Pid, Setting};
 use crate::config::Config;
 use crate::model::kind::POD;
 use crate::report::drift::DriftOutcome;
@@ -85,13 +85,13 @@ fn a_new_agent_touches_nothing_of_a_thousand_pods_that_is_right() {
     let (pods, events) = told(&mut bench);
     let enforced = |pod: &Value| pod.to_string().contains("allotd.dev/Enforced");
     assert!(pods.values().all(enforced));
-    bench.kernel.with(|kernel| kernel.take_performed());
+    bench.kernel.with(ModelKernel::take_performed);
     let start = Instant::now();
     bench.crash();
     let took = start.elapsed();
     println!("{PODS} pods were taken over in {took:?}");
     bench.pass(Duration::from_millis(50));
-    assert_eq!(bench.kernel.with(|kernel| kernel.take_performed()), []);
+    assert_eq!(bench.kernel.with(ModelKernel::take_performed), []);
     let (after, events_after) = told(&mut bench);
     for (name, pod) in &pods {
         assert_eq!(after.get(name), Some(pod));
@@ -116,7 +116,7 @@ fn a_new_agent_touches_nothing_of_a_thousand_pods_that_is_right() {
         .unwrap();
     bench.crash();
     bench.pass(Duration::from_millis(50));
-    let performed = bench.kernel.with(|kernel| kernel.take_performed());
+    let performed = bench.kernel.with(ModelKernel::take_performed);
     assert_eq!(performed, [Op::Write(path, right)]);
     let drifts = bench.agent().drifts.after(0);
     let drifts: Vec<_> = drifts
