@@ -142,13 +142,13 @@ impl Agent {
         let failed = outcome
             .failed
             .iter()
-            .map(|failed| (failed.op.path(), failed.to_string()));
+            .map(|failed| (failed.op.path(), failed.to_string(), true));
         let held = outcome
             .held
             .iter()
-            .map(|held| (&held.path, held.to_string()));
-        let left = left.iter().map(|(path, why)| (path, why.clone()));
-        for (path, why) in failed.chain(held).chain(left) {
+            .map(|held| (&held.path, held.to_string(), false));
+        let left = left.iter().map(|(path, why)| (path, why.clone(), false));
+        for (path, why, has_failed) in failed.chain(held).chain(left) {
             // What is in use may be another figure each time.
             let start = |why: &str| why.split(" but ").next().map(str::to_owned);
             let is_same = |known: &String| start(known) == start(&why);
@@ -157,7 +157,9 @@ impl Agent {
                 .is_some_and(|known| known.iter().any(is_same))
             {
                 tracing::warn!("{why}");
-                self.sync_soon();
+                if has_failed {
+                    self.sync_soon();
+                }
             }
             self.tallies.failures = self.tallies.failures.saturating_add(1);
             self.unenforced.entry(path.clone()).or_default().push(why);

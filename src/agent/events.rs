@@ -301,7 +301,7 @@ mod tests {
     }
 
     #[test]
-    fn repeated_events_are_counted_and_move_move_to_end() {
+    fn repeated_events_are_counted_and_move_to_the_end() {
         let mut events = Events::default();
         events.note(&subject("a"), Severity::Normal, "Started", "m", at(1));
         events.note(&subject("b"), Severity::Normal, "Started", "m", at(2));

@@ -16,9 +16,9 @@ pub struct Care {
     /// `livenessProbe`
     pub liveness: Option<Probe>,
     /// `lifecycle.postStart`
-    pub post_start: Option<Action>,
+    pub post_start: Option<Hook>,
     /// `lifecycle.preStop`
-    pub pre_stop: Option<Action>,
+    pub pre_stop: Option<Hook>,
 }
 
 impl Care {
@@ -95,7 +95,7 @@ pub struct Probe {
     pub grace_seconds: Option<u64>,
 }
 
-/// What a probe or a hook does.
+/// How a probe looks.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Action {
     /// Runs a program as the container would; exit code 0 is success.
@@ -104,6 +104,15 @@ pub enum Action {
     Http(Http),
     /// Connects.
     Tcp(Address),
+}
+
+/// What a hook does.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Hook {
+    /// Runs a program as the container would; exit code 0 is success.
+    Exec(Vec<String>),
+    /// Asks by HTTP; any answer is success.
+    Http(Http),
     /// Waits so many seconds.
     Sleep(u64),
 }
@@ -217,7 +226,7 @@ mod tests {
 
     fn probe(success_threshold: u32, failure_threshold: u32) -> Probe {
         Probe {
-            action: Action::Sleep(1),
+            action: Action::Exec(vec!["true".to_owned()]),
             initial_delay: 0,
             period: 10,
             timeout: 1,
@@ -280,7 +289,7 @@ mod tests {
         let all = Care {
             startup: Some(probe(1, 1)),
             readiness: Some(probe(1, 1)),
-            post_start: Some(Action::Sleep(1)),
+            post_start: Some(Hook::Sleep(1)),
             ..Care::default()
         };
         assert_eq!(of(&all, false, true, true), (false, false));

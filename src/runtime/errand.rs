@@ -119,8 +119,13 @@ fn ask(socket: &Path, words: &[&OsStr]) -> io::Result<Answer> {
     stream.shutdown(std::net::Shutdown::Write)?;
     let mut answer = Vec::new();
     stream.take(LONGEST).read_to_end(&mut answer)?;
+    Ok(read_answer(&answer)?.map(drop))
+}
+
+/// Reads an answer: what is told of what was done, or why it was not.
+pub(super) fn read_answer(answer: &[u8]) -> io::Result<Result<Vec<u8>, String>> {
     match answer.split_first() {
-        Some((b'0', _)) => Ok(Ok(())),
+        Some((b'0', told)) => Ok(Ok(told.to_vec())),
         Some((b'1', why)) => Ok(Err(String::from_utf8_lossy(why).into_owned())),
         _ => Err(io::Error::new(
             io::ErrorKind::UnexpectedEof,
@@ -187,13 +192,16 @@ fn told(result: io::Result<()>) -> u8 {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use std::os::unix::net::UnixListener;
 
     use super::*;
 
-    /// What is asked, and what becomes of this answer.
-    fn exchange(answer: &'static [u8]) -> (Vec<u8>, io::Result<Answer>) {
+    /// What is asked through a socket, and what becomes of this answer.
+    pub(in crate::runtime) fn exchange<T>(
+        answer: &'static [u8],
+        ask: impl FnOnce(Errands) -> T,
+    ) -> (Vec<u8>, T) {
         let temp = tempfile::tempdir().unwrap();
         let path = temp.path().join("socket");
         let listener = UnixListener::bind(&path).unwrap();
@@ -204,17 +212,23 @@ mod tests {
             stream.write_all(answer).unwrap();
             asked
         });
-        let answer = Errands::Socket(path).mount_volume(Path::new("/a b"), Some(7));
+        let answer = ask(Errands::Socket(path));
         (served.join().unwrap(), answer)
+    }
+
+    fn mount(answer: &'static [u8]) -> (Vec<u8>, io::Result<Answer>) {
+        exchange(answer, |errands| {
+            errands.mount_volume(Path::new("/a b"), Some(7))
+        })
     }
 
     #[test]
     fn an_errand_is_asked_in_words_and_its_answer_is_told() {
-        let (asked, answer) = exchange(b"0");
+        let (asked, answer) = mount(b"0");
         assert_eq!(asked, b"mount-volume\0/a b\x007");
         assert_eq!(answer.unwrap(), Ok(()));
-        assert_eq!(exchange(b"1no room").1.unwrap(), Err("no room".to_owned()));
-        assert!(exchange(b"").1.is_err(), "no answer is not done");
+        assert_eq!(mount(b"1no room").1.unwrap(), Err("no room".to_owned()));
+        assert!(mount(b"").1.is_err(), "no answer is not done");
     }
 
     #[test]

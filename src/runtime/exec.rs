@@ -12,7 +12,7 @@ use tokio::net::UnixStream;
 use tokio::process::Command;
 use tokio::time::timeout;
 
-use super::errand::Errands;
+use super::errand::{Errands, read_answer};
 use super::process::join;
 use super::{AttemptId, Runtime};
 
@@ -114,54 +114,39 @@ async fn ask(socket: &Path, dir: &Path, time: Duration, words: &[String]) -> io:
     stream.shutdown().await?;
     let mut answer = Vec::new();
     stream.take(MAX_ANSWER).read_to_end(&mut answer).await?;
-    match answer.split_first() {
-        Some((b'0', told)) => Ok(told.to_vec()),
-        Some((b'1', why)) => Err(io::Error::other(String::from_utf8_lossy(why).into_owned())),
-        _ => Err(io::ErrorKind::UnexpectedEof.into()),
-    }
+    read_answer(&answer)?.map_err(io::Error::other)
 }
 
 #[cfg(test)]
 mod tests {
-    use std::io::{Read, Write};
-    use std::os::unix::net::UnixListener;
-
     use super::*;
     use crate::model::PodUid;
     use crate::runtime::ContainerId;
+    use crate::runtime::errand::tests::exchange;
 
     /// What is asked through a socket, and what becomes of this answer.
-    fn exchange(answer: &'static [u8]) -> (Vec<u8>, io::Result<Outcome>) {
-        let temp = tempfile::tempdir().unwrap();
-        let socket = temp.path().join("socket");
-        let listener = UnixListener::bind(&socket).unwrap();
-        let served = std::thread::spawn(move || {
-            let (mut stream, _) = listener.accept().unwrap();
-            let mut asked = Vec::new();
-            stream.read_to_end(&mut asked).unwrap();
-            stream.write_all(answer).unwrap();
-            asked
-        });
-        let runtime = Runtime {
-            state: "/state".into(),
-            logs: "/logs".into(),
-            errands: Errands::Socket(socket),
-            shim_cgroup: None,
-        };
-        let id = ContainerId::new("default", "web", PodUid::new("u").unwrap(), "c").unwrap();
-        let words = ["cat".to_owned(), String::new(), "a b".to_owned()];
-        let tokio = tokio::runtime::Builder::new_current_thread()
-            .enable_all()
-            .build()
-            .unwrap();
-        let time = Duration::from_millis(1500);
-        let outcome = tokio.block_on(runtime.exec(&id.attempt(3), &words, time));
-        (served.join().unwrap(), outcome)
+    fn exec(answer: &'static [u8]) -> (Vec<u8>, io::Result<Outcome>) {
+        exchange(answer, |errands| {
+            let runtime = Runtime {
+                state: "/state".into(),
+                logs: "/logs".into(),
+                errands,
+                shim_cgroup: None,
+            };
+            let id = ContainerId::new("default", "web", PodUid::new("u").unwrap(), "c").unwrap();
+            let words = ["cat".to_owned(), String::new(), "a b".to_owned()];
+            let tokio = tokio::runtime::Builder::new_current_thread()
+                .enable_all()
+                .build()
+                .unwrap();
+            let time = Duration::from_millis(1500);
+            tokio.block_on(runtime.exec(&id.attempt(3), &words, time))
+        })
     }
 
     #[test]
     fn a_program_is_asked_for_in_words_and_its_outcome_is_told() {
-        let (asked, outcome) = exchange(br#"0{"exited":{"code":7,"output":"no"}}"#);
+        let (asked, outcome) = exec(br#"0{"exited":{"code":7,"output":"no"}}"#);
         assert_eq!(asked, b"exec\0/state/pods/u/c/3\x001500\0cat\0\0a b");
         let expected = Outcome::Exited {
             code: 7,
@@ -170,10 +155,10 @@ mod tests {
         assert_eq!(outcome.unwrap(), expected);
         for (answer, expected) in [
             (&b"1no room"[..], "no room"),
-            (b"", "unexpected end of file"),
+            (b"", "without an answer"),
             (b"0nonsense", "expected"),
         ] {
-            let error = exchange(answer).1.unwrap_err().to_string();
+            let error = exec(answer).1.unwrap_err().to_string();
             assert!(error.contains(expected), "{error}");
         }
     }

@@ -1,4 +1,4 @@
-//! Every system call of the door fails once, with every error that it can plausibly have, on the real kernel.
+//! Every system call of the door fails once with every kind of error that it can plausibly have, on the real kernel.
 //!
 //! What must hold each time: nothing panics; what is not as wanted afterwards is told; and one pass without the fault
 //! brings it all about.

@@ -35,6 +35,9 @@ pub struct Fault {
     pub errno: i32,
 }
 
+#[allow(clippy::cast_possible_truncation)] // it is 1
+const CONTINUE: u32 = libc::SECCOMP_USER_NOTIF_FLAG_CONTINUE as u32;
+
 mod notify {
     nix::ioctl_readwrite!(receive, b'!', 0, libc::seccomp_notif);
     nix::ioctl_readwrite!(answer, b'!', 1, libc::seccomp_notif_resp);
@@ -80,7 +83,7 @@ fn answer_all(listener: &OwnedFd, fault: Option<Fault>) -> io::Result<Vec<c_long
         answer.id = call.id;
         match fault {
             Some(fault) if fault.nth == calls.len() => answer.error = -fault.errno,
-            _ => answer.flags = 1, // SECCOMP_USER_NOTIF_FLAG_CONTINUE
+            _ => answer.flags = CONTINUE,
         }
         calls.push(c_long::from(call.data.nr));
         // SAFETY: as above; the call is the one that waits.

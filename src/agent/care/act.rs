@@ -18,7 +18,7 @@ use tokio::time::{sleep, timeout};
 
 use super::super::input::Handle;
 use crate::model::PodUid;
-use crate::model::probe::{Action, Address, Http};
+use crate::model::probe::{Action, Address, Hook, Http};
 use crate::runtime::exec::{MAX_OUTPUT, Outcome};
 use crate::runtime::{AttemptId, Runtime};
 
@@ -97,37 +97,33 @@ impl Actor {
                 Ok(Err(why)) => Look::Failure(why),
                 Ok(Ok(_)) => Look::Success,
             },
-            Action::Sleep(seconds) => {
-                sleep(time.min(Duration::from_secs(*seconds))).await;
-                Look::Success
-            }
         }
     }
 
     /// Carries out a hook within `time`. Any answer to a request is a success, as with the kubelet.
-    pub async fn hook(&self, action: &Action, time: Duration) -> Result<(), String> {
-        if let Action::Sleep(seconds) = action {
-            sleep(time.min(Duration::from_secs(*seconds))).await;
-            return Ok(());
-        }
-        let turn = timeout(time, self.limits.hooks.acquire()).await;
-        let _turn = turn.map_err(|_| "too many hooks are under way".to_owned())?;
-        match action {
-            Action::Exec(words) => match self.run(words, time).await {
-                Look::Success => Ok(()),
-                Look::Failure(why) | Look::Errored(why) => Err(why),
-            },
-            Action::Http(http) => {
+    pub async fn hook(&self, hook: &Hook, time: Duration) -> Result<(), String> {
+        let turn = async {
+            let turn = timeout(time, self.limits.hooks.acquire()).await;
+            turn.map_err(|_| "too many hooks are under way".to_owned())
+        };
+        match hook {
+            Hook::Exec(words) => {
+                let _turn = turn.await?;
+                match self.run(words, time).await {
+                    Look::Success => Ok(()),
+                    Look::Failure(why) | Look::Errored(why) => Err(why),
+                }
+            }
+            Hook::Http(http) => {
+                let _turn = turn.await?;
                 let answer = timeout(time.min(HOOK_REQUEST), ask(http)).await;
                 let none = |_| format!("no answer from {}", http.address);
                 answer.map_err(none)?.map(drop)
             }
-            Action::Tcp(address) => {
-                let made = timeout(time, connect(address)).await;
-                let none = |_| format!("no connection to {address}");
-                made.map_err(none)?.map(drop)
+            Hook::Sleep(seconds) => {
+                sleep(time.min(Duration::from_secs(*seconds))).await;
+                Ok(())
             }
-            Action::Sleep(_) => Ok(()),
         }
     }
 

@@ -11,7 +11,7 @@ use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 use super::Remark;
 use crate::manifest::misfit::shown;
 use crate::model::ContainerKind;
-use crate::model::probe::{Action, Address, Care, Http, PROBES, Probe, ProbeKind};
+use crate::model::probe::{Action, Address, Care, Hook, Http, PROBES, Probe, ProbeKind};
 
 pub use defaults::fill_in;
 
@@ -109,17 +109,19 @@ impl<'a> Reader<'a> {
             );
             return None;
         }
-        let action = self.action(
-            from.exec.as_ref(),
-            from.http_get.as_ref(),
-            from.tcp_socket.as_ref(),
-            None,
-        );
-        let initial_delay = self.seconds("initialDelaySeconds", from.initial_delay_seconds, 0);
-        let timeout = self.seconds("timeoutSeconds", from.timeout_seconds, 1);
-        let period = self.seconds("periodSeconds", from.period_seconds, PERIOD);
-        let success_threshold = self.seconds("successThreshold", from.success_threshold, 1);
-        let failure_threshold = self.seconds("failureThreshold", from.failure_threshold, FAILURES);
+        let (exec, http, tcp) = (&from.exec, &from.http_get, &from.tcp_socket);
+        let is_one = self.is_one([exec.is_some(), http.is_some(), tcp.is_some()]);
+        let action = match (exec, http, tcp) {
+            _ if !is_one => None,
+            (Some(exec), ..) => self.exec(exec).map(Action::Exec),
+            (_, Some(http), _) => self.http(http).map(Action::Http),
+            (.., tcp) => tcp.as_ref().and_then(|tcp| self.tcp(tcp)),
+        };
+        let initial_delay = self.number("initialDelaySeconds", from.initial_delay_seconds, 0);
+        let timeout = self.number("timeoutSeconds", from.timeout_seconds, 1);
+        let period = self.number("periodSeconds", from.period_seconds, PERIOD);
+        let success_threshold = self.number("successThreshold", from.success_threshold, 1);
+        let failure_threshold = self.number("failureThreshold", from.failure_threshold, FAILURES);
         if kind != ProbeKind::Readiness && success_threshold > 1 {
             let message = format!("Invalid value: {success_threshold}: must be 1");
             self.refuse("successThreshold", message);
@@ -155,11 +157,11 @@ impl<'a> Reader<'a> {
     }
 
     /// To Kubernetes, nought is as good as nothing said.
-    fn seconds(&mut self, field: &str, given: Option<i32>, default: u32) -> u32 {
+    fn number(&mut self, field: &str, given: Option<i32>, default: u32) -> u32 {
         let given = given.unwrap_or_default();
         match u32::try_from(given) {
             Ok(0) => default,
-            Ok(seconds) => seconds,
+            Ok(number) => number,
             Err(_) => {
                 let message = format!("Invalid value: {given}: must be greater than or equal to 0");
                 self.refuse(field, message);
@@ -168,7 +170,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn hook(&mut self, from: &v1::LifecycleHandler, grace: u64) -> Option<Action> {
+    fn hook(&mut self, from: &v1::LifecycleHandler, grace: u64) -> Option<Hook> {
         if from.tcp_socket.is_some() {
             self.refuse(
                 "tcpSocket",
@@ -180,64 +182,51 @@ impl<'a> Reader<'a> {
             self.refuse("", "Forbidden: a container without a command waits for a process of somebody else, which has no hooks");
             return None;
         }
-        let sleep = from.sleep.as_ref().map(|sleep| sleep.seconds);
-        let action = self.action(from.exec.as_ref(), from.http_get.as_ref(), None, sleep)?;
-        if let Action::Sleep(seconds) = action
-            && seconds > grace
-        {
-            let message = format!(
-                "Invalid value: {seconds}: must not be greater than terminationGracePeriodSeconds, {grace}"
-            );
-            self.refuse("sleep", message);
-            return None;
-        }
-        Some(action)
-    }
-
-    /// What is done: one of these.
-    fn action(
-        &mut self,
-        exec: Option<&v1::ExecAction>,
-        http: Option<&v1::HTTPGetAction>,
-        tcp: Option<&v1::TCPSocketAction>,
-        sleep: Option<i64>,
-    ) -> Option<Action> {
-        let given = [
-            exec.is_some(),
-            http.is_some(),
-            tcp.is_some(),
-            sleep.is_some(),
-        ];
-        match given.into_iter().filter(|given| *given).count() {
-            0 => self.refuse("", "Required value: must specify a handler type"),
-            1 => {}
-            _ => {
-                self.refuse("", "Forbidden: may not specify more than 1 handler type");
-                return None;
-            }
-        }
-        if let Some(exec) = exec {
-            self.exec(exec)
-        } else if let Some(http) = http {
-            self.http(http)
-        } else if let Some(tcp) = tcp {
-            let port = self.port("tcpSocket.port", &tcp.port);
-            let host = self.host("tcpSocket.host", tcp.host.as_deref());
-            let (port, host) = (port?, host?);
-            Some(Action::Tcp(Address { host, port }))
-        } else {
-            let seconds = sleep?;
-            let read = u64::try_from(seconds).ok();
-            if read.is_none() {
-                let message =
-                    format!("Invalid value: {seconds}: must be greater than or equal to 0");
-                self.refuse("sleep.seconds", message);
-            }
-            read.map(Action::Sleep)
+        let (exec, http, sleep) = (&from.exec, &from.http_get, &from.sleep);
+        let is_one = self.is_one([exec.is_some(), http.is_some(), sleep.is_some()]);
+        match (exec, http, sleep) {
+            _ if !is_one => None,
+            (Some(exec), ..) => self.exec(exec).map(Hook::Exec),
+            (_, Some(http), _) => self.http(http).map(Hook::Http),
+            (.., sleep) => self.sleep(sleep.as_ref()?.seconds, grace),
         }
     }
 
-    fn exec(&mut self, from: &v1::ExecAction) -> Option<Action> {
+    /// Whether exactly one handler is given.
+    fn is_one(&mut self, given: [bool; 3]) -> bool {
+        let message = match given.into_iter().filter(|given| *given).count() {
+            0 => "Required value: must specify a handler type",
+            1 => return true,
+            _ => "Forbidden: may not specify more than 1 handler type",
+        };
+        self.refuse("", message);
+        false
+    }
+
+    fn tcp(&mut self, from: &v1::TCPSocketAction) -> Option<Action> {
+        let port = self.port("tcpSocket.port", &from.port);
+        let host = self.host("tcpSocket.host", from.host.as_deref());
+        let (port, host) = (port?, host?);
+        Some(Action::Tcp(Address { host, port }))
+    }
+
+    fn sleep(&mut self, given: i64, grace: u64) -> Option<Hook> {
+        let (field, must) = match u64::try_from(given) {
+            Ok(seconds) if seconds <= grace => return Some(Hook::Sleep(seconds)),
+            Ok(_) => (
+                "sleep",
+                format!("must not be greater than terminationGracePeriodSeconds, {grace}"),
+            ),
+            Err(_) => (
+                "sleep.seconds",
+                "must be greater than or equal to 0".to_owned(),
+            ),
+        };
+        self.refuse(field, format!("Invalid value: {given}: {must}"));
+        None
+    }
+
+    fn exec(&mut self, from: &v1::ExecAction) -> Option<Vec<String>> {
         let words = from.command.clone().unwrap_or_default();
         let bytes = words.iter().fold(0_usize, |sum, word| {
             sum.saturating_add(word.len()).saturating_add(1)
@@ -255,12 +244,12 @@ impl<'a> Reader<'a> {
         } else if self.container.command.as_ref().is_none_or(Vec::is_empty) {
             self.refuse(field, "Forbidden: a container without a command has no environment to run a program in: say httpGet or tcpSocket");
         } else {
-            return Some(Action::Exec(words));
+            return Some(words);
         }
         None
     }
 
-    fn http(&mut self, from: &v1::HTTPGetAction) -> Option<Action> {
+    fn http(&mut self, from: &v1::HTTPGetAction) -> Option<Http> {
         match from.scheme.as_deref() {
             None | Some("" | "HTTP") => {}
             Some("HTTPS") => {
@@ -328,11 +317,11 @@ impl<'a> Reader<'a> {
         }
         let slash = if path.starts_with('/') { "" } else { "/" };
         let (port, host) = (port?, host?);
-        Some(Action::Http(Http {
+        Some(Http {
             address: Address { host, port },
             path: format!("{slash}{path}"),
             headers,
-        }))
+        })
     }
 
     fn host(&mut self, field: &str, given: Option<&str>) -> Option<String> {

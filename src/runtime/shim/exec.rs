@@ -16,7 +16,9 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{CWD, Mode, OFlags, openat};
 use rustix::io::Errno;
 use rustix::pipe::{PipeFlags, pipe_with};
-use rustix::process::{Pid, Signal, WaitOptions, kill_process, set_child_subreaper, waitpid};
+use rustix::process::{
+    Pid, Signal, WaitOptions, kill_process, pidfd_send_signal, set_child_subreaper, waitpid,
+};
 
 use super::{child, close_all_inherited, confine, mounts, open_cgroup};
 use crate::runtime::dir;
@@ -50,7 +52,9 @@ pub fn main(dir: &Path, milliseconds: u64, words: Vec<OsString>) -> u8 {
 }
 
 fn run(path: &Path, time: Duration, words: Vec<String>) -> Result<Outcome, String> {
-    let end = Instant::now() + time;
+    let end = Instant::now()
+        .checked_add(time)
+        .ok_or_else(|| format!("{} s are too long", time.as_secs()))?;
     let dir = dir::open(path, &[])
         .map_err(|error| format!("cannot open {}: {error}", path.display()))?
         .ok_or_else(|| format!("there is no {}", path.display()))?;
@@ -103,6 +107,8 @@ fn run(path: &Path, time: Duration, words: Vec<String>) -> Result<Outcome, Strin
     let mut output = Output::new(read);
     let in_time = output.until_readable(&child.pidfd, end);
     if !in_time {
+        // Where the kernel lists no children, this one is still killed.
+        let _ = pidfd_send_signal(&child.pidfd, Signal::KILL);
         kill_all();
         let text = output.text();
         return Ok(Outcome::TimedOut { output: text });

@@ -75,8 +75,8 @@ fn hooks_are_read() {
     let (care, problems) = read(&json!({"lifecycle": {
         "postStart": {"exec": {"command": ["true"]}}, "preStop": {"sleep": {"seconds": 30}}}}));
     assert_eq!(problems, [""; 0]);
-    assert_eq!(care.post_start, Some(Action::Exec(vec!["true".to_owned()])));
-    assert_eq!(care.pre_stop, Some(Action::Sleep(30)));
+    assert_eq!(care.post_start, Some(Hook::Exec(vec!["true".to_owned()])));
+    assert_eq!(care.pre_stop, Some(Hook::Sleep(30)));
 }
 
 #[test]
