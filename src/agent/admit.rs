@@ -307,7 +307,7 @@ pub(super) fn default_spec(object: &mut v1::Pod) {
             .get_or_insert_with(|| "Always".to_owned());
         spec.termination_grace_period_seconds.get_or_insert(30);
         spec.priority.get_or_insert(0);
-        convert::fill_in_care(spec);
+        convert::fill_in_probes(spec);
     }
 }
 

@@ -266,7 +266,7 @@ impl Agent {
             self.wake_pod(key, Duration::ZERO);
         }
         self.await_end(key, container, Duration::ZERO);
-        self.begin_care(key, container);
+        self.begin_probing(key, container);
     }
 
     /// Sends `Exited` once a container's main process may have ended. That is a hint to look, so it

@@ -64,7 +64,7 @@ impl Terms {
         let own = entry.admitted.pod().termination_grace_seconds;
         let probes = entry.unhealthy(container).and_then(|own| own.grace_seconds);
         let own = Duration::from_secs(probes.unwrap_or(own).min(most));
-        let hook = entry.container(container).map(|own| &own.care.pre_stop);
+        let hook = entry.container(container).map(|own| &own.probes.pre_stop);
         Self {
             has_hook: hook.is_some_and(Option::is_some),
             grace: deletion.map_or(own, |deletion| Duration::from_secs(deletion.grace_seconds)),

@@ -55,7 +55,7 @@ impl Agent {
             None => {
                 if let Some(entry) = self.pods.get_mut(&key) {
                     entry.live.insert(container.to_owned(), Live::Idle);
-                    entry.cares.remove(container);
+                    entry.probing.remove(container);
                 }
             }
         }

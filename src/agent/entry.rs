@@ -5,9 +5,9 @@ use std::time::Instant;
 
 use jiff::Timestamp;
 
-use super::care::LookedAfter;
 use super::ending::Ending;
 use super::lifecycle::{Candidate, Progress};
+use super::probes::Probing;
 use super::record::{ContainerRecord, PodRecord, Unhealthy};
 use super::request::PodKey;
 use crate::admission::{AdmittedPod, Demand};
@@ -51,7 +51,7 @@ pub(super) struct PodEntry {
     /// Its disk use is looked after.
     pub guarded: bool,
     /// Its containers that are looked after.
-    pub cares: BTreeMap<String, LookedAfter>,
+    pub probing: BTreeMap<String, Probing>,
     /// As what the ledger has it.
     pub accounted: Option<Accounted>,
 }
@@ -112,7 +112,7 @@ impl PodEntry {
             wake: None,
             clearing: false,
             guarded: false,
-            cares: BTreeMap::new(),
+            probing: BTreeMap::new(),
             accounted: None,
         }
     }
@@ -242,7 +242,7 @@ impl PodEntry {
     fn progress(&self, container: &Container) -> Progress {
         let record = self.record.containers.get(&container.name);
         match self.live(&container.name) {
-            Live::Running(_) if !self.health(&container.name).has_started(&container.care) => {
+            Live::Running(_) if !self.health(&container.name).has_started(&container.probes) => {
                 Progress::StartingUp
             }
             Live::Running(_) => Progress::Running,
@@ -278,8 +278,8 @@ impl PodEntry {
                     .cloned()
                     .unwrap_or_default();
                 ContainerStatus {
-                    started: record.health.has_started(&container.care),
-                    ready: record.health.is_ready(&container.care),
+                    started: record.health.has_started(&container.probes),
+                    ready: record.health.is_ready(&container.probes),
                     name: container.name.clone(),
                     kind: container.kind,
                     image: container.image.clone(),
@@ -378,7 +378,7 @@ impl PodEntry {
     /// Notes how the present run of a container ended.
     pub fn end(&mut self, container: &str, end: Termination) {
         self.live.insert(container.to_owned(), Live::Idle);
-        self.cares.remove(container);
+        self.probing.remove(container);
         self.change(container).end = Some(end);
     }
 }

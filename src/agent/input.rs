@@ -6,9 +6,9 @@ use std::sync::{Arc, PoisonError, RwLock};
 use tokio::sync::oneshot;
 
 use super::cache::Cache;
-use super::care::CareNews;
 use super::eviction::News;
 use super::guard::Verdict;
+use super::probes::ProbeNews;
 use super::request::{Refusal, Reply, Request};
 use super::sampler::Sampler;
 use super::statics::Files;
@@ -45,7 +45,7 @@ pub enum Input {
         container: String,
     },
     /// What probes and hooks of a container tell.
-    Care(Box<CareNews>),
+    Probes(Box<ProbeNews>),
     /// The files of a deleted pod are gone, or could not be removed for this reason.
     Cleared {
         /// The pod.

@@ -8,7 +8,7 @@ mod admit;
 mod answer;
 mod attach;
 mod cache;
-mod care;
+mod probes;
 mod census;
 mod containers;
 mod cpus;

@@ -189,7 +189,7 @@ impl Agent {
         }
         // What was kept before probes had an effect is shown like all others.
         if let Some(spec) = record.object.spec.as_mut() {
-            convert::fill_in_care(spec);
+            convert::fill_in_probes(spec);
         }
         match readmit(&record.allocated(), &uid) {
             Ok(admitted) => {

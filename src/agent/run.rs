@@ -7,7 +7,6 @@ use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
 
-use super::care::Limits;
 use super::cpus::Cpus;
 use super::crash;
 use super::drift::Drifts;
@@ -19,6 +18,7 @@ use super::input::{Handle, Input};
 use super::kills::Kills;
 use super::objects::StoredObject;
 use super::pods::Pods;
+use super::probes::Limits;
 use super::request::{ObjectKey, PodKey};
 use super::spaces::Projects;
 use super::statics::Statics;
@@ -278,7 +278,7 @@ impl Agent {
                 result,
             } => self.started(&uid, &container, attempt, result),
             Input::Exited { uid, container } => self.exited(&uid, &container),
-            Input::Care(news) => self.take_care(*news),
+            Input::Probes(news) => self.take_probe_news(*news),
             Input::Cleared { uid, result } => self.cleared(&uid, result),
             Input::Storage { uid, verdict } => self.storage_found(&uid, verdict),
             Input::Eviction(news) => self.take_news(*news),

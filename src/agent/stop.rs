@@ -229,7 +229,7 @@ impl Agent {
         }
         for (container, hook) in begun {
             let why = self.pods.get_mut(key).and_then(|entry| {
-                entry.cares.remove(&container);
+                entry.probing.remove(&container);
                 entry.unhealthy(&container).map(|own| own.why.clone())
             });
             let message = why.unwrap_or_else(|| format!("Stopping container {container}"));

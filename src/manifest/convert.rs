@@ -28,7 +28,7 @@ use crate::units::Quantity;
 pub use definition::definition;
 pub use node::node;
 pub use policy::{cluster_resource_quota, label_selector, limit_range, namespace, resource_quota};
-pub use probe::fill_in as fill_in_care;
+pub use probe::fill_in as fill_in_probes;
 
 /// Bytes of one argument or variable: what `execve` takes (`MAX_ARG_STRLEN` less the final zero).
 const MAX_WORD: usize = 32 * 4096 - 1;
@@ -259,7 +259,7 @@ fn container(
             .unwrap_or_default(),
         resize_policy: resize::policy(from, place, problems),
         security: security::of_container(secure, from, place, problems),
-        care: probe::care(from, kind, grace, place, problems),
+        probes: probe::probes(from, kind, grace, place, problems),
     }
 }
 

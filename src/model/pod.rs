@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use super::probe::Care;
+use super::probe::Probes;
 use super::security::Security;
 use super::volume::{Mount, Volume};
 use super::{ResourceList, Resources};
@@ -152,7 +152,7 @@ pub struct Container {
     /// `securityContext`, together with the pod's.
     pub security: Security,
     /// Its probes and hooks.
-    pub care: Care,
+    pub probes: Probes,
 }
 
 /// Whether a container runs on when its amounts change (Kubernetes 1.27). `false`, Kubernetes'

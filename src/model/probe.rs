@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 /// What a container's probes and hooks are; most have none.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Care {
+pub struct Probes {
     /// `startupProbe`
     pub startup: Option<Probe>,
     /// `readinessProbe`
@@ -21,7 +21,7 @@ pub struct Care {
     pub pre_stop: Option<Hook>,
 }
 
-impl Care {
+impl Probes {
     /// Whether somebody has to look after a run of the container from its start.
     pub fn is_needed(&self) -> bool {
         self.post_start.is_some() || PROBES.iter().any(|kind| self.probe(*kind).is_some())
@@ -210,13 +210,13 @@ pub struct Health {
 
 impl Health {
     /// Whether it counts as started.
-    pub fn has_started(&self, care: &Care) -> bool {
-        (self.hooked || care.post_start.is_none()) && (self.started || care.startup.is_none())
+    pub fn has_started(&self, probes: &Probes) -> bool {
+        (self.hooked || probes.post_start.is_none()) && (self.started || probes.startup.is_none())
     }
 
     /// Whether it is ready, as long as it runs.
-    pub fn is_ready(&self, care: &Care) -> bool {
-        self.has_started(care) && (self.ready || care.readiness.is_none())
+    pub fn is_ready(&self, probes: &Probes) -> bool {
+        self.has_started(probes) && (self.ready || probes.readiness.is_none())
     }
 }
 
@@ -277,20 +277,20 @@ mod tests {
     #[test]
     fn what_is_not_asked_for_holds_nothing_back() {
         let health = Health::default();
-        assert!(health.is_ready(&Care::default()));
-        let of = |care: &Care, hooked, started, ready| {
+        assert!(health.is_ready(&Probes::default()));
+        let of = |probes: &Probes, hooked, started, ready| {
             let health = Health {
                 hooked,
                 started,
                 ready,
             };
-            (health.has_started(care), health.is_ready(care))
+            (health.has_started(probes), health.is_ready(probes))
         };
-        let all = Care {
+        let all = Probes {
             startup: Some(probe(1, 1)),
             readiness: Some(probe(1, 1)),
             post_start: Some(Hook::Sleep(1)),
-            ..Care::default()
+            ..Probes::default()
         };
         assert_eq!(of(&all, false, true, true), (false, false));
         assert_eq!(of(&all, true, false, true), (false, false));

@@ -117,7 +117,7 @@ fn the_end_of_the_program_decides() {
     assert!(started.elapsed() < Duration::from_secs(20));
     assert_eq!(node.log(), ["out: said"]);
     let pid = std::fs::read_to_string(node.scratch().join("pid")).unwrap();
-    let sleeper = allotd::runtime::ProcessId::of(pid.trim().parse().unwrap()).unwrap();
+    let sleeper = ProcessId::of(pid.trim().parse().unwrap()).unwrap();
     assert!(sleeper.unwrap().signal(Signal::KILL).unwrap());
 }
 

@@ -51,7 +51,7 @@ pub fn container(name: &str, kind: ContainerKind, resources: Resources) -> Conta
         mounts: Vec::new(),
         resources,
         resize_policy: allotd::model::pod::ResizePolicy::default(),
-        care: allotd::model::probe::Care::default(),
+        probes: allotd::model::probe::Probes::default(),
         security: allotd::model::security::Security::default(),
     }
 }

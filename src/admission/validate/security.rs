@@ -63,7 +63,7 @@ mod tests {
             mounts: Vec::new(),
             resources: Resources::default(),
             resize_policy: ResizePolicy::default(),
-            care: crate::model::probe::Care::default(),
+            probes: crate::model::probe::Probes::default(),
             security,
         };
         let reasons = check("spec.containers[0]", &container).into_iter();

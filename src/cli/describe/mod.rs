@@ -1,6 +1,6 @@
 //! `allot describe`: everything about an object on one page, in the layout of `kubectl describe`.
 
-mod care;
+mod probes;
 pub mod node;
 pub mod object;
 pub mod pod;

@@ -9,7 +9,7 @@ use k8s_openapi::api::core::v1::{
 };
 use k8s_openapi::apimachinery::pkg::api::resource::Quantity;
 
-use super::{care, map, write_events};
+use super::{map, probes, write_events};
 use crate::cli::render::{Clock, Page};
 use crate::report::PodUsage;
 use crate::report::table::{app_statuses, init_statuses};
@@ -128,7 +128,7 @@ fn describe_container(
     if let Some(own) = &container.resources {
         resources(page, 2, own);
     }
-    care::write(page, container);
+    probes::write(page, container);
     environment(page, container);
 }
 

@@ -11,7 +11,7 @@ use k8s_openapi::apimachinery::pkg::util::intstr::IntOrString;
 use super::Remark;
 use crate::manifest::misfit::shown;
 use crate::model::ContainerKind;
-use crate::model::probe::{Action, Address, Care, Hook, Http, PROBES, Probe, ProbeKind};
+use crate::model::probe::{Action, Address, Hook, Http, PROBES, Probe, ProbeKind, Probes};
 
 pub use defaults::fill_in;
 
@@ -29,14 +29,14 @@ const PERIOD: u32 = 10;
 const FAILURES: u32 = 3;
 
 /// A container's probes and hooks. `grace` is the pod's `terminationGracePeriodSeconds`.
-pub(super) fn care(
+pub(super) fn probes(
     from: &v1::Container,
     kind: ContainerKind,
     grace: u64,
     place: &str,
     problems: &mut Vec<Remark>,
-) -> Care {
-    let mut care = Care::default();
+) -> Probes {
+    let mut probes = Probes::default();
     for which in PROBES {
         let given = match which {
             ProbeKind::Startup => &from.startup_probe,
@@ -53,9 +53,9 @@ pub(super) fn care(
         }
         let probe = reader.probe(which, given);
         match which {
-            ProbeKind::Startup => care.startup = probe,
-            ProbeKind::Readiness => care.readiness = probe,
-            ProbeKind::Liveness => care.liveness = probe,
+            ProbeKind::Startup => probes.startup = probe,
+            ProbeKind::Readiness => probes.readiness = probe,
+            ProbeKind::Liveness => probes.liveness = probe,
         }
     }
     let hooks = from.lifecycle.as_ref();
@@ -70,10 +70,10 @@ pub(super) fn care(
         reader.hook(given, grace)
     };
     let given = hooks.and_then(|hooks| hooks.post_start.as_ref());
-    care.post_start = hook("postStart", given, problems);
+    probes.post_start = hook("postStart", given, problems);
     let given = hooks.and_then(|hooks| hooks.pre_stop.as_ref());
-    care.pre_stop = hook("preStop", given, problems);
-    care
+    probes.pre_stop = hook("preStop", given, problems);
+    probes
 }
 
 const FOR_SIDECARS: &str =

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::*;
 
-fn read_as(kind: ContainerKind, fields: &Value) -> (Care, Vec<String>) {
+fn read_as(kind: ContainerKind, fields: &Value) -> (Probes, Vec<String>) {
     let mut container = json!({"name": "c", "command": ["serve"],
         "ports": [{"name": "web", "containerPort": 8080}]});
     for (name, value) in fields.as_object().unwrap() {
@@ -12,17 +12,17 @@ fn read_as(kind: ContainerKind, fields: &Value) -> (Care, Vec<String>) {
     }
     let container: v1::Container = serde_json::from_value(container).unwrap();
     let mut problems = Vec::new();
-    let care = care(&container, kind, 30, "c", &mut problems);
-    (care, problems.iter().map(ToString::to_string).collect())
+    let probes = probes(&container, kind, 30, "c", &mut problems);
+    (probes, problems.iter().map(ToString::to_string).collect())
 }
 
-fn read(fields: &Value) -> (Care, Vec<String>) {
+fn read(fields: &Value) -> (Probes, Vec<String>) {
     read_as(ContainerKind::App, fields)
 }
 
 #[test]
 fn a_probe_is_read_with_defaults() {
-    let (care, problems) = read(&json!({
+    let (probes, problems) = read(&json!({
         "livenessProbe": {"exec": {"command": ["cat", "/tmp/ok"]}},
         "readinessProbe": {"httpGet": {"port": "web", "path": "healthz?full=1",
             "httpHeaders": [{"name": "X-Who", "value": "me"}]},
@@ -41,7 +41,7 @@ fn a_probe_is_read_with_defaults() {
         failure_threshold: 3,
         grace_seconds: None,
     };
-    assert_eq!(care.liveness.as_ref(), Some(&liveness));
+    assert_eq!(probes.liveness.as_ref(), Some(&liveness));
     let readiness = Probe {
         action: Action::Http(Http {
             address: Address {
@@ -58,7 +58,7 @@ fn a_probe_is_read_with_defaults() {
         failure_threshold: 5,
         grace_seconds: None,
     };
-    assert_eq!(care.readiness, Some(readiness));
+    assert_eq!(probes.readiness, Some(readiness));
     let startup = Probe {
         action: Action::Tcp(Address {
             host: "::1".to_owned(),
@@ -67,16 +67,16 @@ fn a_probe_is_read_with_defaults() {
         grace_seconds: Some(7),
         ..liveness
     };
-    assert_eq!(care.startup, Some(startup));
+    assert_eq!(probes.startup, Some(startup));
 }
 
 #[test]
 fn hooks_are_read() {
-    let (care, problems) = read(&json!({"lifecycle": {
+    let (probes, problems) = read(&json!({"lifecycle": {
         "postStart": {"exec": {"command": ["true"]}}, "preStop": {"sleep": {"seconds": 30}}}}));
     assert_eq!(problems, [""; 0]);
-    assert_eq!(care.post_start, Some(Hook::Exec(vec!["true".to_owned()])));
-    assert_eq!(care.pre_stop, Some(Hook::Sleep(30)));
+    assert_eq!(probes.post_start, Some(Hook::Exec(vec!["true".to_owned()])));
+    assert_eq!(probes.pre_stop, Some(Hook::Sleep(30)));
 }
 
 #[test]

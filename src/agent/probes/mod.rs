@@ -27,7 +27,7 @@ use prober::Prober;
 
 /// What is told of the present run of a container.
 #[derive(Debug)]
-pub struct CareNews {
+pub struct ProbeNews {
     /// The pod.
     pub(super) uid: PodUid,
     /// The container.
@@ -57,9 +57,9 @@ pub(super) enum Told {
 
 /// A container that is looked after; dropped, it is no longer.
 #[derive(Debug)]
-pub(super) struct LookedAfter(AbortHandle);
+pub(super) struct Probing(AbortHandle);
 
-impl Drop for LookedAfter {
+impl Drop for Probing {
     fn drop(&mut self) {
         self.0.abort();
     }
@@ -67,7 +67,7 @@ impl Drop for LookedAfter {
 
 impl Agent {
     /// From now on a container that runs is looked after, where it asks for that.
-    pub(super) fn begin_care(&mut self, key: &PodKey, container: &str) {
+    pub(super) fn begin_probing(&mut self, key: &PodKey, container: &str) {
         let Some(actor) = self.actor(key, container) else {
             return;
         };
@@ -78,20 +78,20 @@ impl Agent {
         else {
             return;
         };
-        if !own.care.is_needed() {
+        if !own.probes.is_needed() {
             return;
         }
         let prober = Prober {
             actor,
-            care: own.care.clone(),
+            probes: own.probes.clone(),
             health: entry.health(container),
             since: main.since,
             process: main.process.clone(),
         };
         let task = self.tokio.spawn(prober.look_after());
         if let Some(entry) = self.pods.get_mut(key) {
-            let looked_after = LookedAfter(task.abort_handle());
-            entry.cares.insert(container.to_owned(), looked_after);
+            let probing = Probing(task.abort_handle());
+            entry.probing.insert(container.to_owned(), probing);
         }
     }
 
@@ -113,7 +113,7 @@ impl Agent {
     /// Begins a container's `preStop`, which has so long.
     pub(super) fn begin_pre_stop(&mut self, key: &PodKey, container: &str, time: Duration) {
         let entry = self.pods.get(key);
-        let hook = entry.and_then(|entry| entry.container(container)?.care.pre_stop.clone());
+        let hook = entry.and_then(|entry| entry.container(container)?.probes.pre_stop.clone());
         if let (Some(hook), Some(actor)) = (hook, self.actor(key, container)) {
             self.tokio.spawn(async move {
                 let done = actor.hook(&hook, time).await;
@@ -123,8 +123,8 @@ impl Agent {
     }
 
     /// Takes what is told of a container, if that is still the same run.
-    pub(super) fn take_care(&mut self, news: CareNews) {
-        let CareNews {
+    pub(super) fn take_probe_news(&mut self, news: ProbeNews) {
+        let ProbeNews {
             uid,
             container,
             attempt,
@@ -200,7 +200,7 @@ impl Agent {
             (ProbeKind::Liveness, true) => {}
             (ProbeKind::Startup | ProbeKind::Liveness, false) => {
                 let own = entry.container(container);
-                let grace = own.and_then(|own| own.care.probe(kind)?.grace_seconds);
+                let grace = own.and_then(|own| own.probes.probe(kind)?.grace_seconds);
                 let why = format!("failed {} probe", kind.to_string().to_lowercase());
                 self.condemn(key, container, &why, grace);
             }
@@ -252,7 +252,7 @@ impl Agent {
 
 impl Actor {
     fn tell(&self, told: Told) -> bool {
-        self.handle.tell(Input::Care(Box::new(CareNews {
+        self.handle.tell(Input::Probes(Box::new(ProbeNews {
             uid: self.uid.clone(),
             container: self.container.clone(),
             attempt: self.id.attempt,

@@ -10,7 +10,7 @@ use tokio::time::{Instant, sleep, sleep_until};
 use super::Told;
 use super::act::{Actor, Look};
 use crate::agent::since::by_the_wall;
-use crate::model::probe::{Care, Count, Health, Probe, ProbeKind};
+use crate::model::probe::{Count, Health, Probe, ProbeKind, Probes};
 use crate::runtime::ProcessId;
 
 /// A hook after the start may take so long: a day.
@@ -19,7 +19,7 @@ const MAX_HOOK: Duration = Duration::from_secs(86_400);
 /// Somebody who looks after a run.
 pub(super) struct Prober {
     pub actor: Actor,
-    pub care: Care,
+    pub probes: Probes,
     /// How far the run was when an earlier agent looked last.
     pub health: Health,
     /// When it began.
@@ -30,7 +30,7 @@ pub(super) struct Prober {
 
 impl Prober {
     pub async fn look_after(self) {
-        if let Some(hook) = &self.care.post_start
+        if let Some(hook) = &self.probes.post_start
             && !self.health.hooked
         {
             let done = self.actor.hook(hook, MAX_HOOK).await;
@@ -39,19 +39,19 @@ impl Prober {
                 return;
             }
         }
-        if let Some(probe) = &self.care.startup
+        if let Some(probe) = &self.probes.startup
             && !self.health.started
             && !self.probe(ProbeKind::Startup, probe, None).await
         {
             return;
         }
         let liveness = async {
-            if let Some(probe) = &self.care.liveness {
+            if let Some(probe) = &self.probes.liveness {
                 self.probe(ProbeKind::Liveness, probe, Some(true)).await;
             }
         };
         let readiness = async {
-            if let Some(probe) = &self.care.readiness {
+            if let Some(probe) = &self.probes.readiness {
                 let ready = Some(self.health.ready);
                 self.probe(ProbeKind::Readiness, probe, ready).await;
             }
