@@ -243,6 +243,7 @@ impl Agent {
                 .map(|why| format!("OOM kills are counted but not named: {why}"))
                 .into_iter()
                 .chain(self.evictor.notes())
+                .chain(self.orphans.note.clone())
                 .collect(),
         }
     }

@@ -91,15 +91,11 @@ impl Agent {
         let mut plan = enforcement::plan(scope, &self.wanted, &found, &self.applied, page);
         // A newer agent may be stricter, and a crash may leave a record that nobody can read: neither is a
         // reason to kill.
-        let of_stranded = |path: &CgroupPath| {
-            let place = Place::of(path);
-            let uid = place.as_ref().and_then(Place::uid);
-            uid.is_some_and(|uid| self.stranded.contains(uid))
-        };
         plan.leave_out(|step| match &step.op {
-            Op::Kill(path) | Op::Remove(path) => of_stranded(path),
+            Op::Kill(path) | Op::Remove(path) => self.is_spared(path),
             _ => false,
         });
+        self.tell_of_orphans(&plan);
         let left = self.heed_drifts(scope, &mut plan);
         let outcome = if plan.is_empty() {
             Outcome::default()

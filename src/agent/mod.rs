@@ -30,6 +30,7 @@ mod names;
 mod node;
 mod objects;
 mod oom;
+mod orphans;
 mod pods;
 mod publish;
 mod recover;

@@ -73,6 +73,7 @@ impl Agent {
         agent.begin_placing();
         // The whole tree at once: what nobody wants any more goes too.
         agent.enforce(&CgroupPath::top());
+        agent.look_for_orphaned_files();
         agent.stamp();
         for key in agent.pods.keys().cloned().collect::<Vec<_>>() {
             agent.look_for_oom(&key);
@@ -176,12 +177,17 @@ impl Agent {
                 let problem = format!("record {} cannot be read: {error}", stored.key);
                 tracing::error!("{problem}");
                 self.problems.insert(stored.key.clone(), problem);
+                match uid_in(&stored.value) {
+                    Some(uid) => drop(self.stranded.insert(uid)),
+                    None => self.orphans.spared = true,
+                }
                 return;
             }
         };
         let Some(uid) = uid_of(&record.object) else {
             let problem = format!("record {} has no usable uid", stored.key);
             self.problems.insert(stored.key.clone(), problem);
+            self.orphans.spared = true;
             return;
         };
         if let Some(deletion) = &mut record.deletion {
@@ -347,6 +353,12 @@ impl Agent {
             }
         }
     }
+}
+
+/// The uid in a record that is no record any more.
+fn uid_in(text: &[u8]) -> Option<PodUid> {
+    let record: serde_json::Value = serde_json::from_slice(text).ok()?;
+    PodUid::new(record.pointer("/object/metadata/uid")?.as_str()?)
 }
 
 /// A pod as it was stored.

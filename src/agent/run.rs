@@ -17,6 +17,7 @@ use super::hints::Touch;
 use super::input::{Handle, Input};
 use super::kills::Kills;
 use super::objects::StoredObject;
+use super::orphans::Orphans;
 use super::pods::Pods;
 use super::probes::Limits;
 use super::request::{ObjectKey, PodKey};
@@ -117,6 +118,8 @@ pub struct Agent {
     pub(super) ledger: Ledger,
     /// Pods whose records are of no use to this agent: what they run is left alone.
     pub(super) stranded: BTreeSet<PodUid>,
+    /// What is there of pods without a record.
+    pub(super) orphans: Orphans,
     /// What somebody else changed.
     pub(super) drifts: Drifts,
     /// Which CPUs containers have to themselves.
@@ -205,6 +208,7 @@ impl Agent {
             words: Words::default(),
             ledger: Ledger::default(),
             stranded: BTreeSet::new(),
+            orphans: Orphans::default(),
             drifts: Drifts::default(),
             cpus: Cpus::default(),
             waiting: BTreeSet::new(),

@@ -20,6 +20,7 @@ mod dir;
 pub mod errand;
 pub mod exec;
 pub mod identity;
+pub mod left;
 mod lock;
 pub mod logs;
 pub mod name;

@@ -273,3 +273,24 @@ fn another_process_of_the_same_number_is_left_alone() {
     bystander.kill().unwrap();
     bystander.wait().unwrap();
 }
+
+/// An agent whose store was lost finds what there is of the pod, and the shim that lives.
+#[test]
+fn what_nobody_knows_of_is_found_with_its_shim() {
+    let node = Node::new();
+    node.start(&Node::spec(&["exec sleep 1000"]));
+    let running = node.running();
+    let shims: Vec<_> = node.shims().iter().map(|shim| shim.pid).collect();
+    let left = || node.runtime.left_behind(|_| false).unwrap();
+    assert_eq!(left().pods, [attempt().container.uid().to_string()]);
+    assert_eq!((left().shims, shims.len()), (shims, 1));
+    let known = node.runtime.left_behind(|_| true).unwrap();
+    assert_eq!((known.pods.len(), known.shims.len()), (0, 0));
+    // A shim ends with its program, and the files stay.
+    running.process.signal(Signal::KILL).unwrap();
+    node.exit(&attempt());
+    until("the shim's end", || left().shims.is_empty().then_some(()));
+    assert_eq!(left().pods.len(), 1);
+    let files = node.attempt_dir();
+    assert!(files.join("exit.json").exists());
+}

@@ -1,0 +1,135 @@
+//! What is there of pods that have no record: their cgroups, their files, their shims.
+//!
+//! A pod is in the store before anything else of it is made and leaves it last, so such things are left only
+//! where the store was lost, replaced or damaged. Decides what becomes of them: cgroups go with their
+//! processes, in the pass that finds them, because nobody counts what they use; with the processes end their
+//! shims. Files stay and are told, because what a pod wrote is its owner's. Where a record cannot be read
+//! nobody knows whose cgroups these are: then they stay too.
+
+use std::collections::BTreeSet;
+
+use super::events::Severity;
+use super::run::Agent;
+use crate::cgroup::{CgroupPath, Op};
+use crate::enforcement::Plan;
+use crate::runtime::left::LeftBehind;
+use crate::translation::Place;
+
+/// So many are told one by one.
+const TOLD: usize = 32;
+/// So many are named in one sentence.
+const NAMED: usize = 8;
+
+/// What is known of them.
+#[derive(Debug, Default)]
+pub(super) struct Orphans {
+    /// A record cannot be read, not even its uid.
+    pub spared: bool,
+    told: BTreeSet<CgroupPath>,
+    /// What the files are, in one sentence.
+    pub note: Option<String>,
+}
+
+impl Agent {
+    /// Whether a cgroup is left alone because it may be that of a pod whose record is of no use to this agent.
+    pub(super) fn is_spared(&self, path: &CgroupPath) -> bool {
+        let place = Place::of(path);
+        let uid = place.as_ref().and_then(Place::uid);
+        uid.is_some_and(|uid| {
+            self.stranded.contains(uid) || (self.orphans.spared && !self.by_uid.contains_key(uid))
+        })
+    }
+
+    /// Tells of the cgroups without a record that a plan removes, each once.
+    pub(super) fn tell_of_orphans(&mut self, plan: &Plan) {
+        let is_orphan = |path: &CgroupPath| match Place::of(path) {
+            Some(Place::Pod(_, uid)) => !self.by_uid.contains_key(&uid),
+            _ => false,
+        };
+        let paths: Vec<_> = plan
+            .steps()
+            .iter()
+            .filter_map(|step| match &step.op {
+                Op::Remove(path) if is_orphan(path) => Some(path.clone()),
+                _ => None,
+            })
+            .collect();
+        if paths.is_empty() {
+            return;
+        }
+        let reader = self.kernel.reader();
+        for path in paths {
+            if self.orphans.told.len() >= TOLD || !self.orphans.told.insert(path.clone()) {
+                tracing::warn!("{path} is removed: no pod has it");
+                continue;
+            }
+            let count = reader.processes(&path).len();
+            let message = format!("{path} is removed with its {count} processes: no pod has it");
+            self.node_event(Severity::Warning, "OrphanedCgroup", &message);
+        }
+    }
+
+    /// Looks for files without a record, once, when all records are known.
+    pub(super) fn look_for_orphaned_files(&mut self) {
+        let of = |name: &str| crate::model::PodUid::new(name);
+        let is_known = |name: &str| {
+            of(name)
+                .is_some_and(|uid| self.by_uid.contains_key(&uid) || self.stranded.contains(&uid))
+        };
+        let found = match self.runtime.left_behind(is_known) {
+            Ok(found) => found,
+            Err(error) => {
+                tracing::warn!("cannot look for files of pods without a record: {error}");
+                return;
+            }
+        };
+        let directory = self.config.state_dir.join("pods").display().to_string();
+        self.orphans.note = sentence(&found, &directory);
+        if let Some(note) = self.orphans.note.clone() {
+            self.node_event(Severity::Warning, "OrphanedFiles", &note);
+        }
+    }
+}
+
+fn sentence(LeftBehind { pods, shims }: &LeftBehind, directory: &str) -> Option<String> {
+    if pods.is_empty() {
+        return None;
+    }
+    let named: Vec<_> = pods.iter().take(NAMED).map(String::as_str).collect();
+    let mut text = format!(
+        "{} of the directories in {directory} were of no pod at the start, and are left: {}",
+        pods.len(),
+        named.join(", ")
+    );
+    if let Some(more) = pods.len().checked_sub(NAMED).filter(|more| *more > 0) {
+        text.push_str(&format!(" and {more} more"));
+    }
+    if !shims.is_empty() {
+        let shims: Vec<_> = shims.iter().take(NAMED).map(ToString::to_string).collect();
+        text.push_str(&format!(
+            "; shims lived there, which end with their programs: {}",
+            shims.join(", ")
+        ));
+    }
+    Some(text)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_left_is_one_sentence_of_bounded_length() {
+        let left = |count: usize, shims: &[i32]| LeftBehind {
+            pods: (0..count).map(|n| format!("u{n}")).collect(),
+            shims: shims.to_vec(),
+        };
+        assert_eq!(sentence(&left(0, &[]), "/pods"), None);
+        let text = sentence(&left(2, &[7, 9]), "/pods").unwrap();
+        let expected = "2 of the directories in /pods were of no pod at the start, and are left: u0, u1; shims lived \
+                        there, which end with their programs: 7, 9";
+        assert_eq!(text, expected);
+        let text = sentence(&left(1000, &[]), "/pods").unwrap();
+        assert!(text.ends_with("u6, u7 and 992 more"), "{text}");
+    }
+}
