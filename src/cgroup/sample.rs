@@ -4,30 +4,8 @@
 //! are some twenty files, read only when somebody asks, on the asker's thread. Parsing is pure, and a
 //! figure whose file or key is not there is absent, never zero. It must never judge a figure.
 
-use std::fmt;
-
-use super::descendants::Descendants;
 use super::parse::{self, Pressure};
-use super::{CgroupPath, KernelError, Pid};
 use crate::units::{Bytes, HugePageSize};
-
-/// A way to the figures of cgroups that needs nobody's leave: it may be used on any thread.
-pub trait Reader: Send + Sync + fmt::Debug {
-    /// The figures of a cgroup now; `None` where it is not there, or went away while it was read.
-    ///
-    /// # Errors
-    /// Any other answer of the kernel.
-    fn sample(&self, path: &CgroupPath) -> Result<Option<Sample>, KernelError>;
-
-    /// How many cgroups are below a cgroup; `None` where it is not there or does not say.
-    ///
-    /// # Errors
-    /// Any other answer of the kernel.
-    fn descendants(&self, path: &CgroupPath) -> Result<Option<Descendants>, KernelError>;
-
-    /// The processes in a cgroup and below it; a part that went away while it was read has none.
-    fn processes(&self, path: &CgroupPath) -> Vec<Pid>;
-}
 
 /// The figures of one cgroup at one moment; the node as a whole is the cgroup above all.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -40,6 +18,8 @@ pub struct Sample {
     pub memory: Memory,
     /// `hugetlb.SIZE.current` by size.
     pub huge_pages: Vec<(HugePageSize, Bytes)>,
+    /// `max` of `hugetlb.SIZE.events` by size: how often the bound was met.
+    pub huge_pages_refused: Vec<(HugePageSize, u64)>,
     /// The pids files.
     pub pids: Pids,
     /// `io.stat` by device; empty while none was used.
@@ -180,6 +160,12 @@ impl Sample {
             let used = number(&format!("hugetlb.{size}.current"))?;
             huge_pages.extend(used.map(|bytes| (*size, Bytes(bytes))));
         }
+        let mut huge_pages_refused = Vec::new();
+        for size in sizes {
+            let events = text(&format!("hugetlb.{size}.events"))?.unwrap_or_default();
+            let met = parse::value(&events, "max");
+            huge_pages_refused.extend(met.map(|met| (*size, met)));
+        }
         let stat = text("memory.stat")?.unwrap_or_default();
         let events = text("memory.events")?.unwrap_or_default();
         let refused = text("pids.events")?.unwrap_or_default();
@@ -196,6 +182,7 @@ impl Sample {
                 ..memory(&stat)
             },
             huge_pages,
+            huge_pages_refused,
             pids: Pids {
                 current: tasks.0,
                 peak: tasks.1,

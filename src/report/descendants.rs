@@ -78,7 +78,7 @@ mod tests {
         CgroupCounts::of(Some(Descendants { live, dying }))
     }
 
-    /// The published case: 68,680 counted against 240 directories.
+    /// Report zombie-memory-cgroup: 68,680 counted against 240 directories.
     #[test]
     fn many_dying_ones_are_told_and_unknown_ones_are_not() {
         for (live, dying, expected) in [

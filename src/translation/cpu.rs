@@ -258,6 +258,47 @@ mod tests {
         assert_eq!(last, CpuWeight::MAX);
     }
 
+    /// Report runc#4772: 1 CPU weighs as much as what nobody touched, and small requests do not collapse.
+    #[test]
+    fn one_cpu_weighs_a_hundred() {
+        let table = [
+            (2, 1),
+            (10, 4),
+            (102, 17),
+            (256, 35),
+            (512, 59),
+            (1024, 100),
+            (2048, 174),
+            (8192, 532),
+            (262_144, 10_000),
+        ];
+        for (shares, expected) in table {
+            let found = weight(shares, CpuWeightFormula::Quadratic).get();
+            assert_eq!(found, expected, "{shares} shares");
+        }
+        let of = |milli| weight(shares(MilliCpu(milli)), CpuWeightFormula::Quadratic).get();
+        let requests = [
+            (0, 1),
+            (1, 1),
+            (2, 1),
+            (100, 17),
+            (250, 35),
+            (500, 59),
+            (1000, 100),
+            (2000, 174),
+            (8000, 532),
+            (256_000, 10_000),
+            (u64::MAX, 10_000),
+        ];
+        for (milli, expected) in requests {
+            assert_eq!(of(milli), expected, "{milli}m");
+        }
+        let mut small: Vec<_> = (1..100).map(of).collect();
+        small.dedup();
+        assert!(small.len() >= 16, "{small:?}");
+        assert!(small.is_sorted());
+    }
+
     #[test]
     fn a_weight_stands_for_a_range_of_requests() {
         for formula in [CpuWeightFormula::Quadratic, CpuWeightFormula::Linear] {

@@ -244,3 +244,70 @@ fn k96634_a_refusal_names_every_rule_and_is_remembered() {
         "{metrics}"
     );
 }
+
+/// goharbor/harbor#23789: a thousand charges of one quota at once, each of which another owner would try again and
+/// again: exactly those that fit are taken, each once, and another namespace waits for none of them.
+#[test]
+fn h23789_a_thousand_charges_at_once_are_counted_exactly() {
+    const CLIENTS: usize = 8;
+    const EACH: usize = 125;
+    let server = Server::start();
+    keep(
+        &server,
+        QUOTAS,
+        &quota(&json!({"requests.storage": "500Mi"})),
+    );
+    let claim = |name: String| {
+        json!({
+            "apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": name},
+            "spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Mi"}}},
+        })
+    };
+    let claims = |namespace: &str| format!("/api/v1/namespaces/{namespace}/persistentvolumeclaims");
+    let before: u64 = revision(&server);
+    let (admitted, slowest) = std::thread::scope(|scope| {
+        let server = &server;
+        let clients: Vec<_> = (0..CLIENTS)
+            .map(|client| {
+                scope.spawn(move || {
+                    let send = |number: usize| {
+                        let claim = claim(format!("c{client}-{number}")).to_string();
+                        server.send("POST", &claims("default"), "", &claim).status
+                    };
+                    let answers: Vec<_> = (0..EACH).map(send).collect();
+                    assert!(
+                        answers.iter().all(|it| [201, 403].contains(it)),
+                        "{answers:?}"
+                    );
+                    answers.iter().filter(|status| **status == 201).count()
+                })
+            })
+            .collect();
+        // Somebody else, meanwhile.
+        let others = (0..20).map(|number| {
+            let start = std::time::Instant::now();
+            let claim = claim(format!("o{number}")).to_string();
+            let answer = server.send("POST", &claims("other"), "", &claim);
+            assert_eq!(answer.status, 201, "{answer:?}");
+            start.elapsed()
+        });
+        let slowest = others.max().unwrap();
+        let admitted: usize = clients.into_iter().map(|it| it.join().unwrap()).sum();
+        (admitted, slowest)
+    });
+    assert_eq!(admitted, 500);
+    assert_eq!(used(&server), json!({"requests.storage": "500Mi"}));
+    // Eight are before it in the one queue there is, not a thousand with their further tries.
+    assert!(slowest.as_secs() < 5, "{slowest:?}");
+    // What is refused costs no commit, and no charge is committed twice.
+    let commits = revision(&server) - before;
+    assert!(commits <= 530, "{commits} commits");
+    let accounts = server.get("/apis/allotd.dev/v1/accounts").json();
+    assert_eq!(accounts["mismatches"], json!([]), "{accounts}");
+}
+
+fn revision(server: &Server) -> u64 {
+    let list = server.get(PODS).json();
+    let revision = list["metadata"]["resourceVersion"].as_str().unwrap();
+    revision.parse().unwrap()
+}

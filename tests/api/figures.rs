@@ -3,7 +3,9 @@
 use std::time::Instant;
 
 use allotd::cgroup::ModelKernel;
+use allotd::cgroup::Sample;
 use allotd::server::Bounds;
+use allotd::units::{Bytes, HugePageSize};
 use serde_json::json;
 
 use crate::busy;
@@ -211,5 +213,44 @@ fn dying_cgroups_are_told_as_far_as_the_kernel_counts_them() {
         assert_eq!(has(told), dying.is_some(), "{text}");
         let any = text.contains("allotd_cgroup_dying_descendants{");
         assert_eq!(any, dying.is_some(), "{text}");
+    }
+}
+
+/// Report containerd#12596: `hugetlb.SIZE.events` holds a key and a value, and is no number; a file that makes no
+/// sense costs its own figure alone, and nobody's log.
+#[test]
+fn events_of_huge_pages_are_told_and_what_is_damaged_hides_nothing_else() {
+    let sizes = [HugePageSize::TWO_MIB, HugePageSize::ONE_GIB];
+    let read = |events: &str| {
+        let files = [
+            ("hugetlb.2MB.events", events),
+            ("hugetlb.1GB.events", "max 0\n"),
+            ("hugetlb.2MB.current", "2097152\n"),
+            ("memory.current", "4096\n"),
+            ("pids.events", "max 4\n"),
+        ];
+        let sample = Sample::read(&sizes, |name| {
+            let found = files.iter().find(|(file, _)| *file == name);
+            Ok::<_, std::io::Error>(found.map(|(_, text)| (*text).to_owned()))
+        });
+        sample.unwrap()
+    };
+    let right = read("future 9\nmax 3\n");
+    let told = [(HugePageSize::TWO_MIB, 3), (HugePageSize::ONE_GIB, 0)];
+    assert_eq!(right.huge_pages_refused, told);
+    for damaged in ["", "3", "max", "max three\n", "\u{0}\u{fffd}\n"] {
+        let sample = read(damaged);
+        assert_eq!(sample.huge_pages_refused, told[1..], "{damaged:?}");
+        assert_eq!(sample.huge_pages, [(HugePageSize::TWO_MIB, Bytes::mib(2))]);
+        assert_eq!(sample.memory.current, Some(Bytes(4096)));
+        assert_eq!(sample.pids.refused, Some(4));
+    }
+    let (server, _process) = busy::server();
+    let text = server.get("/metrics").body;
+    for (size, count) in [("2MB", 3), ("1GB", 0)] {
+        let line = format!(
+            "container_hugetlb_failcnt_total{{namespace=\"default\",pod=\"web\",container=\"c\",pagesize=\"{size}\"}} {count}"
+        );
+        assert!(text.lines().any(|told| told == line), "{line}\n{text}");
     }
 }

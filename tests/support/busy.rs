@@ -71,6 +71,8 @@ impl Reader for BusyReader {
                 reads: 1,
                 writes: 2,
             };
+            sample.huge_pages_refused =
+                vec![(HugePageSize::TWO_MIB, 3), (HugePageSize::ONE_GIB, 0)];
             // No machine has this device.
             sample.io = vec![(Device(4095, 3), io)];
         }

@@ -63,6 +63,7 @@ fn delete(bench: &mut Bench, key: &PodKey) {
     bench.until("it to be gone", |agent| !agent.pods.contains_key(key));
 }
 
+/// Report kubernetes#70585: who has CPUs of its own has no quota, nor has its pod; who shares keeps its own.
 #[test]
 fn whole_cpus_are_had_alone_and_the_others_are_shared() {
     let mut bench = Bench::with(placing);

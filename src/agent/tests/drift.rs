@@ -92,6 +92,7 @@ fn cpu(config: &mut Config, policy: DriftPolicy) {
     config.drift_policy.insert("cpu".to_owned(), policy);
 }
 
+/// Report kubernetes#138431, of a file that is ours: by policy it is left, and told once.
 #[test]
 fn a_writer_that_answers_at_once_is_contested_too() {
     let mut bench = Bench::new();

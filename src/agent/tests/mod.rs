@@ -17,6 +17,7 @@ mod orphans;
 mod probes;
 mod random;
 mod reload;
+mod reports;
 mod resize;
 mod resize_rules;
 mod scale;

@@ -126,6 +126,7 @@ fn a_running_pod_takes_other_amounts_at_once() {
     assert_eq!(bench.entry(&key).revision, revision);
 }
 
+/// Report kubernetes#129152: a limit below what is in use waits, says so with the numbers, and kills nobody.
 #[test]
 fn memory_in_use_is_never_taken() {
     let mut bench = Bench::new();

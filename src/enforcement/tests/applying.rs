@@ -73,6 +73,32 @@ fn huge_pages_in_use_hold_their_bound() {
     assert!(outcome.failed.is_empty());
 }
 
+/// Report runtime-spec#1050: both bounds of huge pages are set, so that `mmap` fails and no touch kills; where the
+/// kernel has no bound of reservations the other one is set, and what is missing is told.
+#[test]
+fn huge_pages_are_bounded_when_they_are_reserved_too() {
+    let rsvd =
+        |mib: u64| Setting::HugetlbRsvdMax(HugePageSize::TWO_MIB, Limit::At(Bytes(mib * MIB)));
+    let wanted = pod(&[huge(4), rsvd(4)], &[huge(4), rsvd(4)]);
+    for has_rsvd in [true, false] {
+        let mut owner = Owner::default();
+        let file = rsvd(0).file();
+        if !has_rsvd {
+            owner.kernel = ModelKernel::default().without_file(file);
+        }
+        let outcome = owner.pass(&wanted);
+        assert!(outcome.held.is_empty());
+        for at in ["pod", "pod/a"] {
+            let enforced = outcome.enforced.get(&path(at)).unwrap();
+            assert_eq!(enforced.get(huge(0).file()), Some(huge(4)), "{at}");
+            assert_eq!(enforced.get(file), has_rsvd.then_some(rsvd(4)), "{at}");
+        }
+        let missing: Vec<_> = outcome.missing().into_keys().collect();
+        let told = ["the kernel has no hugetlb.2MB.rsvd.max"];
+        assert_eq!(missing, if has_rsvd { &told[..0] } else { &told[..] });
+    }
+}
+
 #[test]
 fn a_missing_controller_is_told_once_and_the_rest_is_done() {
     let mut owner = Owner {

@@ -16,7 +16,7 @@ use crate::cgroup::parse::{Pressure, Stall};
 use crate::cgroup::sample::{Device, Io};
 use crate::report::Tallies;
 use crate::report::stats::{Bounds, Readings};
-use crate::units::Bytes;
+use crate::units::{Bytes, HugePageSize};
 
 #[derive(Debug)]
 pub(super) struct Containers(pub(super) Readings);
@@ -84,6 +84,29 @@ const COUNTERS: &[(&str, &str, OfSample)] = &[
         |s| s.pids.refused.map(Figure::Whole),
     ),
 ];
+
+type OfHugePages = fn(&Sample, HugePageSize) -> Option<u64>;
+
+/// What is told of each size of huge page.
+const OF_HUGE_PAGES: [(&str, &str, Shape, OfHugePages); 2] = [
+    (
+        "container_hugetlb_usage_bytes",
+        "huge pages in use",
+        Shape::Gauge,
+        |sample, size| of_size(&sample.huge_pages, size).map(|bytes| bytes.0),
+    ),
+    (
+        "container_hugetlb_failcnt",
+        "how often the bound of huge pages was met",
+        Shape::Counter,
+        |sample, size| of_size(&sample.huge_pages_refused, size),
+    ),
+];
+
+fn of_size<T: Copy>(all: &[(HugePageSize, T)], size: HugePageSize) -> Option<T> {
+    let found = all.iter().find(|(at, _)| *at == size);
+    found.map(|(_, figure)| *figure)
+}
 
 /// What tasks wait for, and the pressure of it.
 const RESOURCES: [(&str, &str, PressureOf); 3] = [
@@ -283,23 +306,28 @@ impl Containers {
     }
 
     fn encode_huge_pages(&self, encoder: &mut DescriptorEncoder<'_>) -> Result<(), Error> {
-        let sizes = self.cgroups().flat_map(|(_, sample, _)| &sample.huge_pages);
-        let mut sizes: Vec<_> = sizes.map(|(size, _)| *size).collect();
+        let sizes = self.cgroups().flat_map(|(_, sample, _)| {
+            let used = sample.huge_pages.iter().map(|(size, _)| *size);
+            used.chain(sample.huge_pages_refused.iter().map(|(size, _)| *size))
+        });
+        let mut sizes: Vec<_> = sizes.collect();
         sizes.sort_unstable();
         sizes.dedup();
         let names: Vec<_> = sizes
             .into_iter()
             .map(|size| (size, size.kernel_name()))
             .collect();
-        let series = names.iter().flat_map(|(size, name)| {
-            self.cgroups().filter_map(move |(mut labels, sample, _)| {
-                let found = sample.huge_pages.iter().find(|(at, _)| at == size)?;
-                labels.push(("pagesize", name));
-                Some((labels, Figure::Whole(found.1.0)))
-            })
-        });
-        let (name, help) = ("container_hugetlb_usage_bytes", "huge pages in use");
-        family(encoder, name, help, Shape::Gauge, series)
+        for (name, help, shape, figure) in OF_HUGE_PAGES {
+            let series = names.iter().flat_map(|(size, shown)| {
+                self.cgroups().filter_map(move |(mut labels, sample, _)| {
+                    let figure = Figure::Whole(figure(sample, *size)?);
+                    labels.push(("pagesize", shown));
+                    Some((labels, figure))
+                })
+            });
+            family(encoder, name, help, shape, series)?;
+        }
+        Ok(())
     }
 
     /// What is counted for containers, whether they run or not.
