@@ -96,22 +96,22 @@ fn sentence(LeftBehind { pods, shims }: &LeftBehind, directory: &str) -> Option<
         return None;
     }
     let named: Vec<_> = pods.iter().take(NAMED).map(String::as_str).collect();
-    let mut text = format!(
-        "{} of the directories in {directory} were of no pod at the start, and are left: {}",
-        pods.len(),
-        named.join(", ")
-    );
-    if let Some(more) = pods.len().checked_sub(NAMED).filter(|more| *more > 0) {
-        text.push_str(&format!(" and {more} more"));
-    }
-    if !shims.is_empty() {
+    let more = match pods.len().checked_sub(NAMED) {
+        Some(more) if more > 0 => format!(" and {more} more"),
+        _ => String::new(),
+    };
+    let lived = if shims.is_empty() {
+        String::new()
+    } else {
         let shims: Vec<_> = shims.iter().take(NAMED).map(ToString::to_string).collect();
-        text.push_str(&format!(
-            "; shims lived there, which end with their programs: {}",
-            shims.join(", ")
-        ));
-    }
-    Some(text)
+        let shims = shims.join(", ");
+        format!("; shims lived there, which end with their programs: {shims}")
+    };
+    Some(format!(
+        "{} of the directories in {directory} were of no pod at the start, and are left: {}{more}{lived}",
+        pods.len(),
+        named.join(", "),
+    ))
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::bench::{Bench, one};
 use crate::agent::request::PodKey;
 use crate::agent::run::store_key;
-use crate::cgroup::{CgroupPath, Op, Pid};
+use crate::cgroup::{CgroupPath, ModelKernel, Op, Pid};
 use crate::store::{Change, Expect};
 
 fn lives(bench: &Bench, pid: i32) -> bool {
@@ -56,10 +56,10 @@ fn what_has_no_record_ends_is_told_and_keeps_its_files() {
     assert!(told[0].ends_with(&uid), "{told:?}");
     bench.pass(Duration::from_millis(50));
     // Nothing of it is done twice.
-    bench.kernel.with(|kernel| kernel.take_performed());
+    bench.kernel.with(ModelKernel::take_performed);
     bench.crash();
     bench.pass(Duration::from_millis(50));
-    assert_eq!(bench.kernel.with(|kernel| kernel.take_performed()), []);
+    assert_eq!(bench.kernel.with(ModelKernel::take_performed), []);
     assert_eq!(bench.events("OrphanedCgroup").len(), 1);
     assert_eq!(bench.entry(&kept).attempt("c"), 0);
 }

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::bench::{Bench, runs};
 use super::resize::{amounts, pod, resize};
 use crate::agent::request::PodKey;
-use crate::cgroup::{CgroupPath, InterfaceFile, Op, Pid, Setting};
+use crate::cgroup::{CgroupPath, InterfaceFile, ModelKernel, Op, Pid, Setting};
 use crate::units::{Bytes, CpuMax, Limit, Micros};
 
 fn memory_max(bench: &Bench, path: &CgroupPath) -> String {
@@ -36,13 +36,13 @@ fn values_that_are_not_ours_are_never_written() {
         .kernel
         .with(|kernel| kernel.as_another(&by_hand))
         .unwrap();
-    bench.kernel.with(|kernel| kernel.take_performed());
+    bench.kernel.with(ModelKernel::take_performed);
     for _ in 0..10 {
         assert!(bench.agent().enforce(&top));
     }
     bench.crash();
     bench.pass(Duration::from_millis(50));
-    assert_eq!(bench.kernel.with(|kernel| kernel.take_performed()), []);
+    assert_eq!(bench.kernel.with(ModelKernel::take_performed), []);
     let node = bench.kernel.with(|kernel| kernel.node(&top));
     assert_eq!(node.get(InterfaceFile::CpuMax), Some(set));
     assert_eq!(bench.agent().drifts.after(0), []);

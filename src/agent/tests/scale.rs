@@ -86,10 +86,14 @@ fn a_new_agent_touches_nothing_of_a_thousand_pods_that_is_right() {
     let enforced = |pod: &Value| pod.to_string().contains("allotd.dev/Enforced");
     assert!(pods.values().all(enforced));
     bench.kernel.with(ModelKernel::take_performed);
+    bench.kernel.with(ModelKernel::take_looks);
     let start = Instant::now();
     bench.crash();
     let took = start.elapsed();
-    println!("{PODS} pods were taken over in {took:?}");
+    let looks = bench.kernel.with(ModelKernel::take_looks);
+    println!("{PODS} pods were taken over in {took:?}, with {looks} looks at single cgroups");
+    // The tree is read as a whole, however many pods there are.
+    assert!(looks <= 10, "{looks}");
     bench.pass(Duration::from_millis(50));
     assert_eq!(bench.kernel.with(ModelKernel::take_performed), []);
     let (after, events_after) = told(&mut bench);
