@@ -1,16 +1,18 @@
-//! A store that a bad disk has changed: it is opened, or set aside for an empty one, and works.
+//! A store that a bad disk has changed: it is opened, or made anew from its journal, and works.
 //!
-//! The bytes are changes to a sound store: how far it is cut, then places and what stands there instead.
+//! The bytes are changes to a sound store, then to its journal alone: how far it is cut, then places and what stands
+//! there instead.
 
 use std::panic::catch_unwind;
 use std::path::Path;
 use std::sync::LazyLock;
 
-use allotd::store::{Change, Expect, Store, open_or_set_aside};
+use allotd::store::{Change, Entry, Expect, Rebuilt, Store, open_or_rebuild};
 
 use super::choices::Choices;
 
-static SOUND: LazyLock<Vec<u8>> = LazyLock::new(|| {
+/// The bytes of a store and of its journal, and what is in them.
+static SOUND: LazyLock<(Vec<u8>, Vec<u8>, Vec<Entry>)> = LazyLock::new(|| {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("store");
     let store = Store::open(&path, &[]).unwrap();
@@ -26,12 +28,52 @@ static SOUND: LazyLock<Vec<u8>> = LazyLock::new(|| {
             .commit(&(round..round + 8).map(put).collect::<Vec<_>>())
             .unwrap();
     }
+    let entries = store.list("").unwrap();
     drop(store);
-    std::fs::read(path).unwrap()
+    let read = |path| std::fs::read(path).unwrap();
+    let journal = path.with_extension("journal");
+    (read(path), read(journal), entries)
 });
 
 pub fn run(data: &[u8]) {
-    let mut bytes = SOUND.clone();
+    let (sound, journal, entries) = &*SOUND;
+    let (store, rebuilt) = open(&changed(sound, data), journal);
+    if let Some(rebuilt) = rebuilt {
+        assert!(rebuilt.is_whole() && rebuilt.aside.is_some());
+        assert_eq!(store.list("").unwrap(), *entries);
+    }
+    let (store, rebuilt) = open(b"no store", &changed(journal, data));
+    let rebuilt = rebuilt.unwrap();
+    let told = store.list("").unwrap();
+    if rebuilt.is_whole() {
+        assert!(told.len() <= entries.len());
+    }
+    // Never anything that nobody wrote.
+    for one in told {
+        let n = one.key.rsplit('-').next().unwrap().parse::<u8>().unwrap();
+        assert_eq!(one.value, vec![n; 300 * usize::from(n)]);
+    }
+}
+
+/// Opens them, and shows that what is opened works.
+fn open(store: &[u8], journal: &[u8]) -> (Store, Option<Rebuilt>) {
+    let dir = tempfile::tempdir_in(shared_memory()).unwrap();
+    let path = dir.path().join("store");
+    std::fs::write(&path, store).unwrap();
+    std::fs::write(path.with_extension("journal"), journal).unwrap();
+    // The database may end the process, as it panics in a release build, but not for ever.
+    let opened = (0..4).find_map(|_| catch_unwind(|| open_or_rebuild(&path, &[])).ok());
+    let (store, rebuilt) = opened.expect("opened or made anew").unwrap();
+    let put = Change::Put("a".to_owned(), vec![1], Expect::Any);
+    store.commit(&[put]).unwrap();
+    assert!(store.get("a").unwrap().is_some());
+    let delete = Change::Delete("a".to_owned(), Expect::Any);
+    store.commit(&[delete]).unwrap();
+    (store, rebuilt)
+}
+
+fn changed(sound: &[u8], data: &[u8]) -> Vec<u8> {
+    let mut bytes = sound.to_vec();
     let mut rest = Choices::new(data);
     let mut number = || (usize::from(rest.byte()) << 8) | usize::from(rest.byte());
     match number() {
@@ -54,19 +96,7 @@ pub fn run(data: &[u8]) {
             }
         }
     }
-    let dir = tempfile::tempdir_in(shared_memory()).unwrap();
-    let path = dir.path().join("store");
-    std::fs::write(&path, &bytes).unwrap();
-    // The database may end the process, as it panics in a release build, but not for ever.
-    let opened = (0..4).find_map(|_| catch_unwind(|| open_or_set_aside(&path, &[])).ok());
-    let (store, aside) = opened.expect("opened or set aside").unwrap();
-    if let Some(aside) = aside {
-        assert!(aside.is_file());
-        assert_eq!(store.list("").unwrap(), []);
-    }
-    let put = Change::Put("a".to_owned(), vec![1], Expect::Any);
-    store.commit(&[put]).unwrap();
-    assert!(store.get("a").unwrap().is_some());
+    bytes
 }
 
 /// A place that needs no disk.

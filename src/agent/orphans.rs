@@ -13,6 +13,7 @@ use super::run::Agent;
 use crate::cgroup::{CgroupPath, Op};
 use crate::enforcement::Plan;
 use crate::runtime::left::LeftBehind;
+use crate::store::{Change, Expect, Rebuilt};
 use crate::translation::Place;
 
 /// So many are told one by one.
@@ -20,10 +21,13 @@ const TOLD: usize = 32;
 /// So many are named in one sentence.
 const NAMED: usize = 8;
 
+/// The store key of the boot in which something of the store was lost.
+const LOSS_KEY: &str = "node/lost-in";
+
 /// What is known of them.
 #[derive(Debug, Default)]
 pub(super) struct Orphans {
-    /// A record cannot be read, not even its uid.
+    /// A record is lost or cannot be read, not even its uid.
     pub spared: bool,
     told: BTreeSet<CgroupPath>,
     /// What the files are, in one sentence.
@@ -31,6 +35,31 @@ pub(super) struct Orphans {
 }
 
 impl Agent {
+    /// What a store that was made anew means. Where something of the old one is lost, nobody can tell a pod
+    /// whose record is among it from what is left over, until a new boot has ended both.
+    pub(super) fn heed_loss(&mut self, rebuilt: Option<&Rebuilt>) {
+        if let Some(rebuilt) = rebuilt {
+            let mut told = rebuilt.to_string();
+            if !rebuilt.is_whole() {
+                told.push_str(
+                    "; what runs without a record is left alone and not counted until the next boot",
+                );
+                let boot = self.system.boot_id.clone().into_bytes();
+                let change = Change::Put(LOSS_KEY.to_owned(), boot, Expect::Any);
+                if let Err(error) = self.commit(vec![change]) {
+                    tracing::error!("that something is lost cannot be made durable: {error}");
+                }
+                self.orphans.spared = true;
+            }
+            tracing::error!("{told}");
+            self.node_event(Severity::Warning, "StoreRebuilt", &told);
+            self.problems.insert(LOSS_KEY.to_owned(), told);
+        }
+        let since = self.store.get(LOSS_KEY).ok().flatten();
+        self.orphans.spared |=
+            since.is_some_and(|entry| entry.value == self.system.boot_id.as_bytes());
+    }
+
     /// Whether a cgroup is left alone because it may be that of a pod whose record is of no use to this agent.
     pub(super) fn is_spared(&self, path: &CgroupPath) -> bool {
         let place = Place::of(path);

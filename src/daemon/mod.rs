@@ -125,14 +125,8 @@ fn parts(
     let kernel = Cgroupfs::open(&config.cgroup_root, &controllers, translation::ours)
         .with_context(|| format!("cannot use {}", config.cgroup_root.display()))?;
     let store_path = config.state_dir.join("store.redb");
-    let (store, aside) = store::open_or_set_aside(&store_path, agent::FORMATS)
+    let (store, rebuilt) = store::open_or_rebuild(&store_path, agent::FORMATS)
         .with_context(|| format!("cannot use {}", store_path.display()))?;
-    if let Some(aside) = aside {
-        tracing::error!(
-            "the store was damaged; it is kept as {}, and a new one is empty",
-            aside.display()
-        );
-    }
     let noticed = handle.clone();
     let watch = Watch::start(&config.cgroup_root, move |notice| {
         noticed.tell(Input::Notice(notice))
@@ -149,6 +143,7 @@ fn parts(
         system: system_info(),
         kernel: Box::new(kernel),
         store,
+        rebuilt,
         runtime: Runtime {
             state: config.state_dir.clone(),
             logs: config.pod_logs_dir.clone(),

@@ -8,7 +8,7 @@ use std::path::Path;
 
 use redb::{ReadableDatabase, ReadableTable, Table};
 
-use super::{Entry, StoreError, entry};
+use super::{Entry, StoreError, entry, private_file};
 
 /// The first format there was.
 const FIRST: u64 = 1;
@@ -28,7 +28,7 @@ pub struct Step {
 }
 
 /// The format that a table leads to.
-fn target(steps: &[Step]) -> u64 {
+pub(super) fn target(steps: &[Step]) -> u64 {
     FIRST.saturating_add(u64::try_from(steps.len()).unwrap_or(u64::MAX))
 }
 
@@ -48,7 +48,8 @@ pub(super) fn refuse_later(path: &Path, steps: &[Step]) -> Result<(), StoreError
     }
 }
 
-fn known(found: u64, steps: &[Step]) -> Result<(), StoreError> {
+/// Refuses a format that these steps cannot bring to theirs.
+pub(super) fn known(found: u64, steps: &[Step]) -> Result<(), StoreError> {
     let wanted = target(steps);
     if (FIRST..=wanted).contains(&found) {
         return Ok(());
@@ -120,28 +121,40 @@ fn apply(
     Ok(())
 }
 
-/// A store as a version with that many steps would have left it, for tests.
-#[cfg(test)]
-pub(crate) fn write_as(path: &Path, format: u64, entries: &[Entry]) {
-    let database = redb::Database::create(path).unwrap();
-    let write = database.begin_write().unwrap();
+/// Makes a store as a version of this format would have left it. Nothing is in its place before.
+pub(crate) fn write_as(
+    path: &Path,
+    format: u64,
+    revision: u64,
+    entries: &[Entry],
+) -> Result<(), StoreError> {
+    let file = private_file(path).map_err(StoreError::failed)?;
+    let backend = redb::backends::FileBackend::new(file).map_err(StoreError::failed)?;
+    let database = redb::Builder::new()
+        .create_with_backend(backend)
+        .map_err(StoreError::failed)?;
+    let write = database.begin_write().map_err(StoreError::failed)?;
     {
-        let mut meta = write.open_table(super::META).unwrap();
-        meta.insert(FORMAT, format).unwrap();
-        let last = entries.iter().map(|entry| entry.revision).max();
-        meta.insert(super::REVISION, last.unwrap_or(0)).unwrap();
-        let mut table = write.open_table(super::ENTRIES).unwrap();
+        let mut meta = write.open_table(super::META).map_err(StoreError::failed)?;
+        for (name, number) in [(FORMAT, format), (super::REVISION, revision)] {
+            meta.insert(name, number).map_err(StoreError::failed)?;
+        }
+        let mut table = write
+            .open_table(super::ENTRIES)
+            .map_err(StoreError::failed)?;
         for entry in entries {
             let value = (entry.revision, entry.value.as_slice());
-            table.insert(entry.key.as_str(), value).unwrap();
+            table
+                .insert(entry.key.as_str(), value)
+                .map_err(StoreError::failed)?;
         }
     }
-    write.commit().unwrap();
+    write.commit().map_err(StoreError::failed)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Change, Expect, Store, open_or_set_aside};
+    use super::super::{Change, Expect, Store, open_or_rebuild};
     use super::*;
 
     const UPPER: Step = Step {
@@ -174,10 +187,11 @@ mod tests {
     }
 
     fn refused(path: &Path, steps: &[Step]) -> String {
-        let error = open_or_set_aside(path, steps).unwrap_err();
-        let beside = std::fs::read_dir(path.parent().unwrap()).unwrap();
-        let beside = beside.filter(|one| one.as_ref().unwrap().path().is_file());
-        assert_eq!(beside.count(), 1, "{error}");
+        let error = open_or_rebuild(path, steps).unwrap_err();
+        // Nothing was put aside, and nothing made in its place.
+        for made in ["damaged.0", "rebuilt"] {
+            assert!(!path.with_extension(made).exists(), "{error}");
+        }
         error.to_string()
     }
 
@@ -192,7 +206,7 @@ mod tests {
         for (format, wanted) in now {
             let path = dir.path().join(format.to_string());
             let kept = three().into_iter().filter(|e| format == 1 || e.key != "b");
-            write_as(&path, format, &kept.collect::<Vec<_>>());
+            write_as(&path, format, 7, &kept.collect::<Vec<_>>()).unwrap();
             // The second time there is nothing to do.
             for _ in 0..2 {
                 let store = Store::open(&path, &STEPS).unwrap();
@@ -209,7 +223,7 @@ mod tests {
     fn a_later_format_is_refused_and_left_as_it_is() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("s.redb");
-        write_as(&path, 3, &three());
+        write_as(&path, 3, 7, &three()).unwrap();
         let before = std::fs::read(&path).unwrap();
         let said = refused(&path, &STEPS[..1]);
         assert!(std::fs::read(&path).unwrap() == before, "it was written");
@@ -229,7 +243,7 @@ mod tests {
         }
         let path = dir.path().join("zero").join("s.redb");
         std::fs::create_dir(path.parent().unwrap()).unwrap();
-        write_as(&path, 0, &three());
+        write_as(&path, 0, 7, &three()).unwrap();
         assert!(refused(&path, &STEPS).contains("has format 0"));
     }
 
@@ -251,7 +265,7 @@ mod tests {
         };
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("s.redb");
-        write_as(&path, 1, &three());
+        write_as(&path, 1, 7, &three()).unwrap();
         for (steps, why) in [
             (
                 [UPPER, SAME],

@@ -4,16 +4,19 @@
 //! happen or none. It must never know what a value means. It is shaped like a revisioned key-value
 //! store with compare-and-swap, so that a remote one can stand behind it for fleets (design D11).
 
-mod aside;
 mod format;
+mod journal;
+mod rebuild;
 
 use std::ops::Bound;
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 
-pub use aside::open_or_set_aside;
 pub use format::Step;
 #[cfg(test)]
 pub(crate) use format::write_as;
+use journal::Journal;
+pub use rebuild::{Rebuilt, open_or_rebuild};
 use redb::{Database, ReadableDatabase, ReadableTable, TableDefinition};
 
 const ENTRIES: TableDefinition<&str, (u64, &[u8])> = TableDefinition::new("entries");
@@ -106,6 +109,7 @@ impl StoreError {
 #[derive(Debug)]
 pub struct Store {
     database: Database,
+    journal: Mutex<Journal>,
     /// A test's disk that takes no more.
     #[cfg(test)]
     pub(crate) full: std::sync::Arc<std::sync::atomic::AtomicBool>,
@@ -113,7 +117,8 @@ pub struct Store {
 
 impl Store {
     /// Opens the store, or makes one where there is none. Only root may read it. One of an older format is
-    /// brought to that which `steps` lead to, in one transaction.
+    /// brought to that which `steps` lead to, in one transaction. All of it is read, so that damage shows now, and
+    /// its journal is written anew.
     ///
     /// # Errors
     /// A file that is damaged, locked by another process, or of a later format; an entry that a step does not
@@ -129,19 +134,21 @@ impl Store {
         let database = redb::Builder::new()
             .create_with_backend(backend)
             .map_err(|error| open(error.into()))?;
-        let store = Self {
-            database,
-            #[cfg(test)]
-            full: std::sync::Arc::default(),
-        };
-        let write = store.database.begin_write().map_err(|e| open(e.into()))?;
+        let write = database.begin_write().map_err(|e| open(e.into()))?;
         {
             let mut meta = write.open_table(META).map_err(|e| open(e.into()))?;
             let mut entries = write.open_table(ENTRIES).map_err(|e| open(e.into()))?;
             format::bring(&mut meta, &mut entries, steps)?;
         }
         write.commit().map_err(|error| open(error.into()))?;
-        Ok(store)
+        let (revision, entries) = (last_revision(&database)?, each(&database, "", entry)?);
+        let journal = Journal::begin(path, format::target(steps), revision, &entries);
+        Ok(Self {
+            database,
+            journal: Mutex::new(journal),
+            #[cfg(test)]
+            full: std::sync::Arc::default(),
+        })
     }
 
     /// The value of a key.
@@ -160,7 +167,7 @@ impl Store {
     /// # Errors
     /// The disk failed.
     pub fn list(&self, prefix: &str) -> Result<Vec<Entry>, StoreError> {
-        self.each(prefix, entry)
+        each(&self.database, prefix, entry)
     }
 
     /// The keys of these entries alone.
@@ -168,28 +175,7 @@ impl Store {
     /// # Errors
     /// The disk failed.
     pub fn keys(&self, prefix: &str) -> Result<Vec<String>, StoreError> {
-        self.each(prefix, |key, _| key.to_owned())
-    }
-
-    fn each<T>(
-        &self,
-        prefix: &str,
-        make: impl Fn(&str, (u64, &[u8])) -> T,
-    ) -> Result<Vec<T>, StoreError> {
-        let read = self.database.begin_read().map_err(StoreError::failed)?;
-        let entries = read.open_table(ENTRIES).map_err(StoreError::failed)?;
-        let range = entries
-            .range::<&str>((Bound::Included(prefix), Bound::Unbounded))
-            .map_err(StoreError::failed)?;
-        let mut found = Vec::new();
-        for row in range {
-            let (key, value) = row.map_err(StoreError::failed)?;
-            if !key.value().starts_with(prefix) {
-                break;
-            }
-            found.push(make(key.value(), value.value()));
-        }
-        Ok(found)
+        each(&self.database, prefix, |key, _| key.to_owned())
     }
 
     /// The revision of the last commit.
@@ -197,10 +183,7 @@ impl Store {
     /// # Errors
     /// The disk failed.
     pub fn revision(&self) -> Result<u64, StoreError> {
-        let read = self.database.begin_read().map_err(StoreError::failed)?;
-        let meta = read.open_table(META).map_err(StoreError::failed)?;
-        let found = meta.get(REVISION).map_err(StoreError::failed)?;
-        Ok(found.map_or(0, |revision| revision.value()))
+        last_revision(&self.database)
     }
 
     /// Makes all changes durable under one new revision, which is returned. Nothing is changed
@@ -255,8 +238,49 @@ impl Store {
                 .map_err(StoreError::failed)?;
         }
         write.commit().map_err(StoreError::failed)?;
+        self.note(revision, changes);
         Ok(revision)
     }
+
+    /// What is durable goes to the journal too. A journal that fails says so in the log; the commit stands.
+    fn note(&self, revision: u64, changes: &[Change]) {
+        let mut journal = self.journal.lock().unwrap_or_else(PoisonError::into_inner);
+        if !journal.add(revision, changes) {
+            return;
+        }
+        match self.list("") {
+            Ok(entries) => journal.rewrite(revision, &entries),
+            Err(error) => tracing::error!("{error}"),
+        }
+    }
+}
+
+fn each<T>(
+    database: &Database,
+    prefix: &str,
+    make: impl Fn(&str, (u64, &[u8])) -> T,
+) -> Result<Vec<T>, StoreError> {
+    let read = database.begin_read().map_err(StoreError::failed)?;
+    let entries = read.open_table(ENTRIES).map_err(StoreError::failed)?;
+    let range = entries
+        .range::<&str>((Bound::Included(prefix), Bound::Unbounded))
+        .map_err(StoreError::failed)?;
+    let mut found = Vec::new();
+    for row in range {
+        let (key, value) = row.map_err(StoreError::failed)?;
+        if !key.value().starts_with(prefix) {
+            break;
+        }
+        found.push(make(key.value(), value.value()));
+    }
+    Ok(found)
+}
+
+fn last_revision(database: &Database) -> Result<u64, StoreError> {
+    let read = database.begin_read().map_err(StoreError::failed)?;
+    let meta = read.open_table(META).map_err(StoreError::failed)?;
+    let found = meta.get(REVISION).map_err(StoreError::failed)?;
+    Ok(found.map_or(0, |revision| revision.value()))
 }
 
 fn entry(key: &str, (revision, value): (u64, &[u8])) -> Entry {

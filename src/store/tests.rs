@@ -63,14 +63,22 @@ fn a_damaged_store_is_set_aside_and_kept() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("s.redb");
         std::fs::write(&path, &damage).unwrap();
-        let (store, aside) = open_or_set_aside(&path, &[]).unwrap();
-        assert_eq!(std::fs::read(aside.unwrap()).unwrap(), damage);
+        let (store, rebuilt) = open_or_rebuild(&path, &[]).unwrap();
+        let rebuilt = rebuilt.unwrap();
+        assert!(
+            rebuilt
+                .to_string()
+                .ends_with("; a new one is empty: it has no journal")
+        );
+        assert!(!rebuilt.is_whole());
+        assert_eq!(std::fs::read(rebuilt.aside.unwrap()).unwrap(), damage);
         assert_eq!(store.revision().unwrap(), 0);
     }
 }
 
+/// Everything, whatever the damage is; and where something was lost it is said.
 #[test]
-fn a_store_cut_short_anywhere_opens_or_is_set_aside() {
+fn a_store_cut_short_anywhere_has_all_it_had() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("s.redb");
     let store = Store::open(&path, &[]).unwrap();
@@ -79,9 +87,11 @@ fn a_store_cut_short_anywhere_opens_or_is_set_aside() {
             .commit(&[put(&format!("k/{n}"), &"v".repeat(900), Expect::Any)])
             .unwrap();
     }
+    let all = store.list("").unwrap();
     drop(store);
-    let whole = std::fs::read(&path).unwrap();
+    let [whole, journal] = [&path, &journal::beside(&path)].map(|one| std::fs::read(one).unwrap());
     for cut in [
+        0,
         1,
         100,
         511,
@@ -93,12 +103,18 @@ fn a_store_cut_short_anywhere_opens_or_is_set_aside() {
     ] {
         let path = dir.path().join(format!("cut{cut}.redb"));
         std::fs::write(&path, &whole[..cut]).unwrap();
-        let (store, aside) = open_or_set_aside(&path, &[]).unwrap();
+        let (store, rebuilt) = open_or_rebuild(&path, &[]).unwrap();
         let kept = store.list("k/").unwrap().len();
         assert!(
-            kept == 50 || aside.is_some(),
+            cut == 0 || kept == 50 || rebuilt.is_some_and(|rebuilt| !rebuilt.is_whole()),
             "cut at {cut}: {kept} of 50 and nothing said"
         );
+        drop(store);
+        std::fs::write(&path, &whole[..cut]).unwrap();
+        std::fs::write(journal::beside(&path), &journal).unwrap();
+        let (store, rebuilt) = open_or_rebuild(&path, &[]).unwrap();
+        assert_eq!(store.list("").unwrap(), all, "cut at {cut}: {rebuilt:?}");
+        assert!(rebuilt.is_none_or(|rebuilt| rebuilt.is_whole()));
     }
 }
 
@@ -107,7 +123,7 @@ fn a_store_in_use_is_never_set_aside() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("s.redb");
     let _owner = Store::open(&path, &[]).unwrap();
-    assert!(open_or_set_aside(&path, &[]).is_err());
+    assert!(open_or_rebuild(&path, &[]).is_err());
 }
 
 /// Found by fuzzing: the database panics on some damage, and a release build ends with the panic.
@@ -123,20 +139,15 @@ fn a_store_that_ends_whoever_opens_it_is_set_aside_the_fourth_time() {
     // An opening that ends well is not counted.
     std::fs::write(&count, "..").unwrap();
     for _ in 0..5 {
-        let (store, aside) = open_or_set_aside(&path, &[]).unwrap();
-        assert_eq!((store.list("").unwrap().len(), aside), (1, None));
+        let (store, rebuilt) = open_or_rebuild(&path, &[]).unwrap();
+        assert_eq!((store.list("").unwrap().len(), rebuilt), (1, None));
         assert!(!count.exists());
     }
     std::fs::write(&count, "...").unwrap();
-    let (store, aside) = open_or_set_aside(&path, &[]).unwrap();
-    assert_eq!(store.list("").unwrap(), []);
-    assert_eq!(
-        Store::open(&aside.unwrap(), &[])
-            .unwrap()
-            .list("")
-            .unwrap()
-            .len(),
-        1
-    );
+    let (store, rebuilt) = open_or_rebuild(&path, &[]).unwrap();
+    assert_eq!(store.list("").unwrap().len(), 1);
+    let aside = rebuilt.unwrap().aside.unwrap();
+    let aside = Store::open(&aside, &[]).unwrap();
+    assert_eq!(aside.list("").unwrap().len(), 1);
     assert!(!count.exists());
 }

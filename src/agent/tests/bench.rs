@@ -21,14 +21,14 @@ use crate::agent::run::{Agent, Parts};
 use crate::agent::{FORMATS, Handle, Input};
 use crate::cgroup::{CgroupPath, Hierarchy, Pid};
 use crate::config::Config;
-use crate::model::{Kind, ResourceList};
+use crate::model::Kind;
 use crate::observation::node::NodeFacts;
 use crate::observation::watch::Watch;
 use crate::report::node::SystemInfo;
 use crate::runtime::record::Started;
 use crate::runtime::{Errands, ProcessId, Runtime};
-use crate::store::Store;
-use crate::units::{Bytes, PageSize, Quantity};
+use crate::store::open_or_rebuild;
+use crate::units::{Bytes, PageSize};
 
 const PATIENCE: Duration = Duration::from_secs(20);
 
@@ -91,7 +91,13 @@ impl Bench {
 
     /// `kill -9` of the agent at this very instant, and another one.
     pub fn crash(&mut self) {
+        self.crash_and(|_| ());
+    }
+
+    /// Before the next agent starts, something happens to the store's file.
+    pub fn crash_and(&mut self, meanwhile: impl FnOnce(&Path)) {
         self.agent = None;
+        meanwhile(&self.temp.path().join("store.redb"));
         self.start_agent();
     }
 
@@ -121,14 +127,7 @@ impl Bench {
         let (send, inputs) = channel();
         self.inputs = inputs;
         let path = |name: &str| self.temp.path().join(name);
-        let capacity: ResourceList = [
-            ("cpu", "4"),
-            ("memory", "4Gi"),
-            ("ephemeral-storage", "9Gi"),
-        ]
-        .into_iter()
-        .map(|(name, amount)| (name.into(), amount.parse::<Quantity>().unwrap()))
-        .collect();
+        let (store, rebuilt) = open_or_rebuild(&path("store.redb"), FORMATS).unwrap();
         let mut config = Config {
             node_name: "node".to_owned(),
             cgroup_root: path("cgroup"),
@@ -141,7 +140,7 @@ impl Bench {
         let parts = Parts {
             config,
             facts: NodeFacts {
-                capacity,
+                capacity: super::kernel::capacity(),
                 page_size: PageSize::FOUR_KIB,
                 max_pids: Some(32_768),
                 swap: Bytes(0),
@@ -152,7 +151,8 @@ impl Bench {
                 ..SystemInfo::default()
             },
             kernel: Box::new(self.kernel.clone()),
-            store: Store::open(&path("store.redb"), FORMATS).unwrap(),
+            store,
+            rebuilt,
             runtime: Runtime {
                 state: path("state"),
                 logs: path("logs"),
@@ -230,10 +230,11 @@ impl Bench {
 
     /// Keeps an object of another kind, new or changed.
     pub fn put(&mut self, kind: Kind, object: &Value, new: bool) -> Result<Value, Refusal> {
-        let dry_run = false;
-        let kept = self
-            .agent()
-            .put_object(kind, object.clone(), Put { new, dry_run })?;
+        let put = Put {
+            new,
+            dry_run: false,
+        };
+        let kept = self.agent().put_object(kind, object.clone(), put)?;
         Ok(kept.object)
     }
 

@@ -118,7 +118,7 @@ fn the_store_of_the_first_version_is_understood() {
         .collect();
     let mut bench = Bench::new();
     let beside = bench.agent().runtime.state.with_file_name("old.redb");
-    write_as(&beside, 1, &entries);
+    write_as(&beside, 1, 13, &entries).unwrap();
     std::fs::rename(&beside, beside.with_file_name("store.redb")).unwrap();
     let again = bench.next_process();
     bench.crash();

@@ -6,7 +6,19 @@ use crate::cgroup::{
     CgroupPath, ControllerSet, Counters, ErrorKind, Hierarchy, KernelError, ModelKernel, Node, Op,
     Pid, Reader, Tree,
 };
+use crate::model::ResourceList;
 use crate::units::{HugePageSize, PageSize};
+
+/// What a machine has of whose CPUs four are on.
+pub fn capacity() -> ResourceList {
+    let capacity = [
+        ("cpu", "4"),
+        ("memory", "4Gi"),
+        ("ephemeral-storage", "9Gi"),
+    ];
+    let amounts = capacity.map(|(name, amount)| (name.into(), amount.parse().unwrap()));
+    amounts.into_iter().collect()
+}
 
 /// The model kernel that agent and test share, as two writers share the real one.
 #[derive(Clone)]

@@ -1,11 +1,15 @@
 //! Cgroups, processes and files of pods that the store does not know, or cannot tell of.
 
+use std::fs;
 use std::time::Duration;
+
+use serde_json::json;
 
 use super::bench::{Bench, one};
 use crate::agent::request::PodKey;
 use crate::agent::run::store_key;
 use crate::cgroup::{CgroupPath, ModelKernel, Op, Pid};
+use crate::model::kind::LIMIT_RANGE;
 use crate::store::{Change, Expect};
 
 fn lives(bench: &Bench, pid: i32) -> bool {
@@ -90,4 +94,75 @@ fn a_record_that_nobody_can_read_is_no_reason_to_kill() {
         let told = bench.agent().problems[&store_key(&key)].clone();
         assert!(told.contains("cannot be read"), "{told}");
     }
+}
+
+/// Processes, objects and counters are as before, whatever happened to the file, and it is said.
+#[test]
+fn a_store_that_is_damaged_or_gone_is_made_anew_from_its_journal() {
+    for damage in [Some("no store"), Some(""), None] {
+        let mut bench = Bench::new();
+        let range = json!({"metadata": {"name": "r", "namespace": "default"},
+            "spec": {"limits": [{"type": "Container", "max": {"memory": "64Mi"}}]}});
+        bench.put(LIMIT_RANGE, &range, true).unwrap();
+        let (key, pid) = bench.run("web", &one("Always"));
+        bench.pass(Duration::from_millis(50));
+        let before = bench.entry(&key).record.clone();
+        let revision = bench.agent().store.revision().unwrap();
+        bench.kernel.with(ModelKernel::take_performed);
+        bench.crash_and(|store| match damage {
+            Some(text) => fs::write(store, text).unwrap(),
+            None => fs::remove_file(store).unwrap(),
+        });
+        bench.pass(Duration::from_millis(50));
+        assert_eq!(bench.processes(&key, "c"), [pid]);
+        assert!(lives(&bench, pid));
+        assert_eq!(bench.kernel.with(ModelKernel::take_performed), []);
+        let entry = bench.entry(&key);
+        assert_eq!(entry.record.object.metadata.uid, before.object.metadata.uid);
+        assert_eq!(entry.record.object.spec, before.object.spec);
+        assert_eq!(entry.attempt("c"), 0);
+        let range = bench.seen(LIMIT_RANGE, "default", "r").unwrap();
+        assert_eq!(range["spec"]["limits"][0]["max"]["memory"], "64Mi");
+        assert!(bench.agent().store.revision().unwrap() > revision);
+        let told = bench.events("StoreRebuilt");
+        assert!(told[0].contains("entries of its journal"), "{told:?}");
+        let problems: Vec<_> = bench.agent().problems.values().cloned().collect();
+        assert_eq!(problems, told);
+        // The next one finds a sound store.
+        bench.crash();
+        assert!(bench.agent().problems.is_empty());
+        assert_eq!(bench.events("StoreRebuilt").len(), 1);
+    }
+}
+
+/// Nobody can tell the pods whose records are lost from what is left over, so neither is ended until a reboot.
+#[test]
+fn what_runs_is_left_alone_where_its_record_may_be_lost() {
+    let mut bench = Bench::new();
+    let (key, pid) = bench.run("web", &one("Always"));
+    let pod = bench.entry(&key).path();
+    let uid = bench.entry(&key).uid().to_string();
+    bench.pass(Duration::from_millis(50));
+    bench.crash_and(|store| {
+        fs::write(store, "no store").unwrap();
+        fs::remove_file(store.with_file_name("store.redb.journal")).unwrap();
+    });
+    bench.pass(Duration::from_millis(200));
+    let told = bench.events("StoreRebuilt");
+    assert!(
+        told[0].contains("a new one is empty: it has no journal"),
+        "{told:?}"
+    );
+    assert!(
+        told[0].ends_with("is left alone and not counted until the next boot"),
+        "{told:?}"
+    );
+    assert!(notes(&mut bench)[0].ends_with(&uid));
+    // Not by the next agent either, which finds a sound store.
+    bench.crash();
+    bench.pass(Duration::from_millis(200));
+    assert!(lives(&bench, pid) && is_there(&bench, &pod));
+    assert!(bench.agent().pods.get(&key).is_none());
+    bench.reboot();
+    assert!(!bench.agent().orphans.spared);
 }

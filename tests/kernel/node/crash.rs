@@ -17,6 +17,7 @@ tests![
     a_crash_at_the_end_of_a_run_converges,
     a_crash_in_a_deletion_converges,
     an_unwanted_cgroup_goes_at_start,
+    pods_outlive_the_store,
 ];
 
 fn sleeper(name: &str) -> serde_json::Value {
@@ -48,6 +49,34 @@ fn pods_outlive_the_agent() -> Outcome {
         fs::exists(format!("/proc/{pid}"))?,
         "the process died with a stop"
     );
+    Ok(())
+}
+
+/// The store's file is damaged, gone or empty, and its pods must neither end nor be counted twice.
+fn pods_outlive_the_store() -> Outcome {
+    let mut daemon = Daemon::start()?;
+    super::daemon::create(&sleeper("web"))?;
+    let pid = running_pid("web", "c")?;
+    let before = read_pod("web")?;
+    for (round, damage) in [Some("no store"), None, Some("")].into_iter().enumerate() {
+        daemon.kill()?;
+        let store = "/tmp/state/store.redb";
+        match damage {
+            Some(text) => fs::write(store, text)?,
+            None => fs::remove_file(store)?,
+        }
+        daemon = Daemon::start()?;
+        let after = read_pod("web")?;
+        assert_eq!(after["metadata"]["uid"], before["metadata"]["uid"]);
+        assert_eq!(running_pid("web", "c")?, pid);
+        assert_eq!(container("web", "c")?["restartCount"], 0);
+        let told: u64 = super::daemon::events("StoreRebuilt")?
+            .iter()
+            .map(|(_, count)| count)
+            .sum();
+        assert_eq!(told, u64::try_from(round)? + 1);
+        assert_eq!(get("/apis/allotd.dev/v1/diff")?["drift"], false);
+    }
     Ok(())
 }
 
