@@ -117,11 +117,15 @@ fn rebuild(path: &Path, steps: &[Step]) -> Result<(Store, Option<Rebuilt>), Stor
         Ok(None) => Err("it has no journal".to_owned()),
         Err(error) => Err(format!("its journal cannot be read: {error}")),
     };
+    let damaged = contents.as_ref().map_or(0, |contents| contents.damaged);
+    let contents = contents.and_then(|contents| match contents.revision {
+        0 => Err("no line of its journal is as it was written".to_owned()),
+        _ => Ok(contents),
+    });
     if let Ok(contents) = &contents {
         format::known(contents.format, steps)?;
     }
     let exists = path.try_exists().map_err(failed)?;
-    let damaged = contents.as_ref().map_or(0, |contents| contents.damaged);
     let aside = (exists || damaged > 0)
         .then(|| free_name(path))
         .transpose()
@@ -129,10 +133,6 @@ fn rebuild(path: &Path, steps: &[Step]) -> Result<(Store, Option<Rebuilt>), Stor
     if let Some(aside) = aside.as_ref().filter(|_| damaged > 0) {
         copy(journal::beside(path), journal::beside(aside)).map_err(failed)?;
     }
-    let contents = contents.and_then(|contents| match contents.revision {
-        0 => Err("no line of its journal is as it was written".to_owned()),
-        _ => Ok(contents),
-    });
     let made = contents.as_ref().ok().map(|contents| make(path, contents));
     let made = made.transpose()?;
     let aside = aside.filter(|_| exists);

@@ -48,7 +48,7 @@ fn the_journal_tells_all_that_was_committed() {
     let again = read(&path).unwrap().unwrap();
     assert_eq!(again, told);
     let lines = std::fs::read(beside(&path)).unwrap();
-    assert_eq!(lines.iter().filter(|byte| **byte == b'\n').count(), 4);
+    assert_eq!(lines.split(|byte| *byte == b'\n').count(), 4 + 1);
     let mode = std::os::unix::fs::MetadataExt::mode(&beside(&path).metadata().unwrap());
     assert_eq!(mode & 0o777, 0o600);
 }
@@ -144,6 +144,15 @@ fn a_damaged_line_is_counted_and_what_it_told_is_all_that_is_lost() {
     assert_eq!(std::fs::read(&aside).unwrap(), b"no store");
     let kept = std::fs::read(beside(&aside)).unwrap();
     assert!(kept == whole[..whole.len() - 60]);
+    for file in [&path, &beside(&path)] {
+        std::fs::write(file, "nothing\nof it").unwrap();
+    }
+    let (store, rebuilt) = open_or_rebuild(&path, &[]).unwrap();
+    let told = rebuilt.unwrap().to_string();
+    let expected = "a new one is empty: no line of its journal is as it was written; 2 lines of the journal are \
+                    damaged too, and what they told is lost";
+    assert!(told.ends_with(expected), "{told}");
+    assert_eq!(store.list("").unwrap(), []);
 }
 
 #[test]
@@ -175,7 +184,7 @@ fn a_journal_that_cannot_be_written_is_no_reason_to_refuse_and_has_no_hole_later
     std::fs::remove_dir(beside(&path)).unwrap();
     store.commit(&[put("b", b"2")]).unwrap();
     assert!(!beside(&path).exists(), "not tried again yet");
-    store.journal.lock().unwrap().state = Err(Instant::now() - AGAIN);
+    store.journal.lock().unwrap().state = Err(Instant::now().checked_sub(AGAIN).unwrap());
     store.commit(&[put("c", b"3")]).unwrap();
     assert_eq!(
         read(&path).unwrap().unwrap().entries,
