@@ -9,6 +9,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use nix::time::clock_getcpuclockid;
+use nix::unistd::Pid;
 use serde_json::{Value, json};
 
 /// Where the tests' top cgroup is.
@@ -78,7 +80,7 @@ impl Daemon {
 
     /// SIGTERM, and waits for a clean end.
     pub fn stop(mut self) -> Anything<()> {
-        let pid = nix::unistd::Pid::from_raw(self.process.id().try_into()?);
+        let pid = Pid::from_raw(self.process.id().try_into()?);
         nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGTERM)?;
         let status = self.process.wait()?;
         if status.success() {
@@ -97,9 +99,10 @@ impl Daemon {
         Ok(())
     }
 
-    /// Its process.
-    pub fn pid(&self) -> u32 {
-        self.process.id()
+    /// The CPU time that it has taken.
+    pub fn cpu_time(&self) -> Anything<Duration> {
+        let pid = Pid::from_raw(self.process.id().cast_signed());
+        Ok(clock_getcpuclockid(pid)?.now()?.into())
     }
 
     /// How often each of its threads has slept and been woken up, by thread id and name. To be preempted is
