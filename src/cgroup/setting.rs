@@ -3,6 +3,8 @@
 //! Decides how a value is spelt, read and rounded by the kernel. It must never guess: a file whose
 //! text it does not understand is no setting.
 
+mod compare;
+
 use std::fmt;
 use std::str::FromStr;
 

@@ -8,7 +8,6 @@ use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
 use super::hold::{self, Held};
-use super::order::compare;
 use super::outcome::{Failed, Outcome, Repaired};
 use super::plan::{Cause, Plan, Step};
 use crate::cgroup::{
@@ -160,7 +159,7 @@ impl<'a> Pass<'a> {
         let high = high.and_then(|node| node.get(InterfaceFile::MemoryHigh));
         let throttle = Setting::MemoryHigh(Limit::At(bound));
         // Where it is lower already, or the kernel has no such file, there is nothing to do.
-        let before = high.filter(|high| compare(*high, throttle) == Some(Ordering::Greater));
+        let before = high.filter(|high| high.compare(throttle) == Some(Ordering::Greater));
         let write = |setting| Op::Write(path.clone(), setting);
         let before = before.filter(|_| self.kernel.perform(&write(throttle)).is_ok());
         let lowered = match self.room(path, bound) {

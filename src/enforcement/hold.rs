@@ -7,7 +7,6 @@
 use std::cmp::Ordering;
 use std::fmt;
 
-use super::order::compare;
 use crate::cgroup::{CgroupPath, InterfaceFile, Setting};
 use crate::units::{Bytes, Limit};
 
@@ -43,7 +42,7 @@ impl fmt::Display for Held {
 /// The bound that a write would put on memory in use, where it lowers one. A cgroup whose file was not
 /// there before has nothing in use that counts against it.
 pub(super) fn lowered_memory(before: Option<Setting>, wanted: Setting) -> Option<Bytes> {
-    let lowers = compare(before?, wanted) == Some(Ordering::Greater);
+    let lowers = before?.compare(wanted) == Some(Ordering::Greater);
     let is_bound = wanted.file() == InterfaceFile::MemoryMax;
     bound(wanted).filter(|_| is_bound && lowers)
 }

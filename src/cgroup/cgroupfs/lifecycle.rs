@@ -253,7 +253,7 @@ fn set(dir: &Dir, file: &str, shown: &str) -> Result<ControllerSet, KernelError>
 }
 
 /// The paths above a path, the root of the mount (the empty path) first.
-fn above(path: &str) -> impl Iterator<Item = &str> {
+pub(super) fn above(path: &str) -> impl Iterator<Item = &str> {
     std::iter::once("").chain(path.match_indices('/').map(|(at, _)| path.split_at(at).0))
 }
 

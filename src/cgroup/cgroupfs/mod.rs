@@ -3,9 +3,11 @@
 //! It does what it is told, one operation at a time, and says what the kernel answered. It never
 //! decides a value, never retries, and never reports a value it has not read.
 
+mod above;
 mod dir;
 mod lifecycle;
 mod mount;
+mod pools;
 mod reader;
 mod remove;
 
@@ -31,7 +33,9 @@ use crate::units::{Bytes, HugePageSize, PageSize};
 pub struct Cgroupfs {
     top: Arc<Dir>,
     shown: PathBuf,
-    options: MountOptions,
+    mount: Mount,
+    /// Its path below the mount.
+    below: String,
     refused: Vec<KernelError>,
     ours: fn(&CgroupPath) -> bool,
     page_size: PageSize,
@@ -60,12 +64,13 @@ impl Cgroupfs {
         let dir = mount.root.below(&below);
         let dir =
             dir.map_err(|errno| KernelError::new("open", top.display().to_string(), errno))?;
-        let huge_page_sizes = huge_page_sizes()?;
+        let huge_page_sizes = pools::huge_page_sizes()?;
         let files = InterfaceFile::all(&huge_page_sizes);
         Ok(Self {
             top: Arc::new(dir),
             shown: top.to_owned(),
-            options: mount.options,
+            mount,
+            below,
             refused,
             ours,
             page_size: PageSize::new(procfs::page_size()).unwrap_or(PageSize::FOUR_KIB),
@@ -85,7 +90,7 @@ impl Cgroupfs {
 
     /// How cgroup2 is mounted.
     pub fn mount_options(&self) -> MountOptions {
-        self.options
+        self.mount.options
     }
 
     /// Where a cgroup lies in the file system.
@@ -282,7 +287,8 @@ impl Hierarchy for Cgroupfs {
         // In this order: see `Counters::oom`. With this mount option the file says nothing about the
         // cgroups below.
         let whole = text("memory.events")?;
-        let whole = |key| parse::value(&whole, key).filter(|_| !self.options.memory_localevents);
+        let whole =
+            |key| parse::value(&whole, key).filter(|_| !self.mount.options.memory_localevents);
         let local = text("memory.events.local")?;
         let pids = text("pids.events")?;
         let cpu = text("cpu.stat")?;
@@ -364,37 +370,13 @@ impl Hierarchy for Cgroupfs {
 
     fn remarks(&self) -> Vec<String> {
         let mut remarks: Vec<_> = self.refused.iter().map(ToString::to_string).collect();
-        if self.options.memory_localevents {
+        if self.mount.options.memory_localevents {
             remarks.push(
                 "cgroup2 is mounted with memory_localevents: OOM kills in cgroups that are gone are not counted"
                     .to_owned(),
             );
         }
+        remarks.extend(above::bounds(&self.mount, &self.below));
         remarks
     }
-}
-
-/// The sizes that the kernel keeps pools of, and so has hugetlb files for; none where it has no
-/// huge pages.
-fn huge_page_sizes() -> Result<Vec<HugePageSize>, KernelError> {
-    const POOLS: &str = "/sys/kernel/mm/hugepages";
-    let failed = |error| KernelError::new("read", POOLS, error);
-    let entries = match std::fs::read_dir(POOLS) {
-        Ok(entries) => entries,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
-        Err(error) => return Err(failed(error)),
-    };
-    let mut sizes = Vec::new();
-    for entry in entries {
-        let name = entry.map_err(failed)?.file_name();
-        let kib = name.to_str().and_then(|name| {
-            name.strip_prefix("hugepages-")?
-                .strip_suffix("kB")?
-                .parse()
-                .ok()
-        });
-        sizes.extend(kib.and_then(|kib: u64| HugePageSize::new(kib.checked_mul(1024)?)));
-    }
-    sizes.sort_unstable();
-    Ok(sizes)
 }

@@ -14,6 +14,7 @@ use crate::player::{Ending, Player};
 use crate::support::read;
 
 tests![
+    a_tighter_bound_above_is_told,
     makes_the_top_and_hands_down_controllers,
     works_on_any_cgroup2_mount,
     refuses_symlinks_and_other_file_systems,
@@ -142,6 +143,41 @@ fn one_missing_controller_does_not_stop_the_others() -> Outcome {
          enabled in /sys/fs/cgroup/top/cgroup.subtree_control"
     );
     assert_eq!(top.node(&path("pod1"))?.enabled, some);
+    Ok(())
+}
+
+/// Somebody gives the slice of all pods a limit: `systemctl set-property allot.slice MemoryMax=64M`.
+fn a_tighter_bound_above_is_told() -> Outcome {
+    let outer = Path::new(MOUNT).join("outer");
+    let top = Top::at(&outer.join("top"))?;
+    let told = || {
+        let told = top.kernel.remarks();
+        told.into_iter().filter(|told| told.contains("all pods"))
+    };
+    assert_eq!(told().count(), 0);
+    fs::write(outer.join("top/memory.max"), "128M")?;
+    fs::write(outer.join("top/cpu.max"), "50000 100000")?;
+    for (file, tighter, wider) in [
+        ("memory.max", "64M", "128M"),
+        ("memory.high", "64M", "max"),
+        ("pids.max", "100", "max"),
+        ("cpu.max", "40000 100000", "5000 10000"),
+    ] {
+        let before = read(outer.join(file))?;
+        fs::write(outer.join(file), wider)?;
+        assert_eq!(told().count(), 0, "{file} {wider}");
+        fs::write(outer.join(file), tighter)?;
+        let all: Vec<_> = told().collect();
+        let now = read(outer.join(file))?;
+        let expected = format!(
+            "{}/{file} is {now}: all pods together get no more, though {}/top gives them {}",
+            outer.display(),
+            outer.display(),
+            read(outer.join("top").join(file))?
+        );
+        assert_eq!(all, [expected]);
+        fs::write(outer.join(file), before)?;
+    }
     Ok(())
 }
 
