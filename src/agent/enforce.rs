@@ -188,7 +188,7 @@ impl Agent {
             match self.watch.add(path) {
                 Ok(false) => {}
                 // Whoever wrote between the last look and the watch was not noticed.
-                Ok(true) => self.touched.entry(path.clone()).or_default().setting = true,
+                Ok(true) => self.touched.entry(path.clone()).or_default().anything = true,
                 Err(error) => {
                     tracing::warn!("cannot watch {path}: {error}; changes are found at each sync");
                 }

@@ -4,17 +4,19 @@ use std::collections::BTreeSet;
 use std::time::Instant;
 
 use super::run::Agent;
-use crate::cgroup::CgroupPath;
+use crate::cgroup::{CgroupPath, InterfaceFile};
 use crate::observation::watch::{Hint, Notice};
 use crate::translation::Place;
 
 /// What hints said of a cgroup since the last look.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Touch {
     /// The kernel counted something.
     events: bool,
-    /// Somebody wrote a file or removed the cgroup, or may have.
-    pub(super) setting: bool,
+    /// Somebody wrote these files.
+    files: BTreeSet<InterfaceFile>,
+    /// Somebody switched controllers or removed the cgroup, or may have written anything.
+    pub(super) anything: bool,
 }
 
 impl Agent {
@@ -28,7 +30,8 @@ impl Agent {
                 let touch = self.touched.entry(path.clone()).or_default();
                 match hint {
                     Hint::Events => touch.events = true,
-                    Hint::Setting => touch.setting = true,
+                    Hint::Setting(file) => drop(touch.files.insert(*file)),
+                    Hint::Controllers => touch.anything = true,
                 }
             }
             Notice::Removed(watch, name) => {
@@ -37,7 +40,7 @@ impl Agent {
                 if let Some(Ok(path)) = removed
                     && self.wanted.contains(&path)
                 {
-                    self.touched.entry(path).or_default().setting = true;
+                    self.touched.entry(path).or_default().anything = true;
                 }
             }
             Notice::Overflow => self.next_sync = Instant::now(),
@@ -57,7 +60,8 @@ impl Agent {
             let seen = looked_at
                 .as_ref()
                 .is_some_and(|above| path.is_within(above));
-            if touch.setting && !seen && self.wanted.contains(&path) {
+            let written = touch.anything || self.is_changed(&path, &touch.files);
+            if written && !seen && self.wanted.contains(&path) {
                 self.enforce(&path);
                 looked_at = Some(path.clone());
             }
@@ -78,5 +82,24 @@ impl Agent {
                 self.drive(&key);
             }
         }
+    }
+
+    /// Whether one of these files may need work. Most of what is written we have written ourselves: then reading
+    /// that one file is enough.
+    fn is_changed(&mut self, path: &CgroupPath, files: &BTreeSet<InterfaceFile>) -> bool {
+        // What is not as wanted, or left alone, may be so no more.
+        if !files.is_empty() && self.unenforced.contains_key(path) {
+            return true;
+        }
+        let page = self.kernel.page_size();
+        let wanted = self.wanted.get(path);
+        let mut kept = files.iter().filter_map(|file| wanted?.get(*file));
+        kept.any(|wanted| {
+            let file = wanted.file();
+            let wanted = Some(wanted.kept(page));
+            let applied = self.applied.get(path).and_then(|node| node.get(file));
+            applied != wanted
+                || !matches!(self.kernel.value(path, file), Ok(value) if value == wanted)
+        })
     }
 }

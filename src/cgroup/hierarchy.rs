@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{CgroupPath, ControllerSet, Node, Op, Pid, Reader, Tree};
+use super::{CgroupPath, ControllerSet, InterfaceFile, Node, Op, Pid, Reader, Setting, Tree};
 use crate::units::{Bytes, HugePageSize, PageSize};
 
 /// A tree of cgroups in a kernel, below one top cgroup that is ours.
@@ -19,6 +19,18 @@ pub trait Hierarchy: Send {
     /// # Errors
     /// Any answer of the kernel but "no such cgroup".
     fn look(&mut self, path: &CgroupPath) -> Result<Option<Node>, KernelError>;
+
+    /// One file of one cgroup, or `None` where it is not there or holds no setting.
+    ///
+    /// # Errors
+    /// Any answer of the kernel but "no such cgroup".
+    fn value(
+        &mut self,
+        path: &CgroupPath,
+        file: InterfaceFile,
+    ) -> Result<Option<Setting>, KernelError> {
+        Ok(self.look(path)?.and_then(|node| node.get(file)))
+    }
 
     /// The counters of one cgroup.
     ///

@@ -16,15 +16,17 @@ use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, PollTimeout};
 use nix::sys::inotify::{AddWatchFlags, InitFlags, Inotify, InotifyEvent, WatchDescriptor};
 
-use crate::cgroup::CgroupPath;
+use crate::cgroup::{CgroupPath, InterfaceFile};
 
 /// What a hint is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Hint {
     /// A counter or state file of the kernel: `memory.events`, `cgroup.events`, `pids.events` …
     Events,
-    /// Any other file: somebody wrote it, perhaps we did.
-    Setting,
+    /// A file of values: somebody wrote it, perhaps we did.
+    Setting(InterfaceFile),
+    /// `cgroup.subtree_control`: so did somebody who switches controllers.
+    Controllers,
 }
 
 /// A raw notice, on its way from the watching thread to the one that knows the paths.
@@ -193,12 +195,21 @@ fn notice(event: InotifyEvent) -> Option<Notice> {
     }
     let name = event.name?.into_string().ok()?;
     if event.mask.contains(AddWatchFlags::IN_MODIFY) {
-        let events = name.split('.').any(|part| part == "events");
-        let hint = if events { Hint::Events } else { Hint::Setting };
-        return Some(Notice::At(event.wd, hint));
+        return hint(&name).map(|hint| Notice::At(event.wd, hint));
     }
     let removed = event.mask.contains(AddWatchFlags::IN_DELETE);
     removed.then_some(Notice::Removed(event.wd, name))
+}
+
+/// What a written file means; most others, such as `cgroup.procs`, mean nothing for what is enforced.
+fn hint(name: &str) -> Option<Hint> {
+    if name.split('.').any(|part| part == "events") {
+        return Some(Hint::Events);
+    }
+    if name == "cgroup.subtree_control" {
+        return Some(Hint::Controllers);
+    }
+    name.parse().ok().map(Hint::Setting)
 }
 
 #[cfg(test)]
@@ -217,7 +228,13 @@ mod tests {
         std::fs::create_dir(dir.path().join("pod1")).unwrap();
         assert!(watch.add(&pod).unwrap());
         assert!(!watch.add(&pod).unwrap());
-        for (file, expected) in [("pids.max", Hint::Setting), ("memory.events", Hint::Events)] {
+        for (file, expected) in [
+            ("pids.max", Hint::Setting(InterfaceFile::PidsMax)),
+            ("memory.events", Hint::Events),
+            ("cgroup.subtree_control", Hint::Controllers),
+        ] {
+            // One that means nothing comes before.
+            std::fs::write(dir.path().join("pod1/cgroup.procs"), "1").unwrap();
             std::fs::write(dir.path().join("pod1").join(file), "1").unwrap();
             match receive.recv_timeout(Duration::from_secs(10)).unwrap() {
                 Notice::At(at, hint) => {

@@ -280,6 +280,21 @@ impl Hierarchy for Cgroupfs {
         }
     }
 
+    fn value(
+        &mut self,
+        path: &CgroupPath,
+        file: InterfaceFile,
+    ) -> Result<Option<Setting>, KernelError> {
+        let text = self
+            .dir(path)
+            .and_then(|dir| self.text(path, &dir, &file.to_string()));
+        match text {
+            Ok(text) => Ok(text.and_then(|text| Setting::parse(file, &text))),
+            Err(error) if error.kind == ErrorKind::Gone => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
     fn counters(&mut self, path: &CgroupPath) -> Result<Counters, KernelError> {
         let dir = self.dir(path)?;
         let text = |name| self.text(path, &dir, name).map(Option::unwrap_or_default);
