@@ -6,7 +6,7 @@ use std::time::Instant;
 use super::request::PodKey;
 use super::run::{Agent, RETRY};
 use crate::cgroup::{CgroupPath, ErrorKind, KernelError, Op, Tree};
-use crate::enforcement::{self, Outcome};
+use crate::enforcement::{self, Outcome, Plan};
 use crate::translation::{Place, levels};
 
 impl Agent {
@@ -80,15 +80,41 @@ impl Agent {
     /// Makes the kernel hold what is wanted at `scope`, below it and above it. Whether nothing is
     /// left to do.
     pub(super) fn enforce(&mut self, scope: &CgroupPath) -> bool {
-        let page = self.kernel.page_size();
-        let mut found = match self.found_around(scope) {
+        let found = match self.found_around(scope) {
             Ok(found) => found,
             Err(error) => {
                 self.kernel_failed(scope, &error.to_string());
                 return false;
             }
         };
-        let mut plan = enforcement::plan(scope, &self.wanted, &found, &self.applied, page);
+        let page = self.kernel.page_size();
+        let plan = enforcement::plan(scope, &self.wanted, &found, &self.applied, page);
+        self.carry_out(scope, found, plan)
+    }
+
+    /// The same for this one cgroup, where somebody wrote files of it: nothing above or below it is looked at, so
+    /// that it costs the same among a thousand pods. Where more is to be done there, all is looked at.
+    pub(super) fn enforce_alone(&mut self, path: &CgroupPath) -> bool {
+        let mut undone = self.unenforced.keys();
+        if undone.any(|at| at.is_within(path) || path.is_within(at)) {
+            return self.enforce(path);
+        }
+        let (Some(wanted), Ok(Some(node))) = (self.wanted.get(path), self.kernel.look(path)) else {
+            return self.enforce(path);
+        };
+        let alone = |node| {
+            let mut tree = Tree::default();
+            tree.insert(path.clone(), node);
+            tree
+        };
+        let (wanted, found) = (alone(wanted.clone()), alone(node));
+        let page = self.kernel.page_size();
+        let plan = enforcement::plan(path, &wanted, &found, &self.applied, page);
+        self.carry_out(path, found, plan)
+    }
+
+    /// Does what the plan for a scope says, but what is not to be done, and remembers what is in effect then.
+    fn carry_out(&mut self, scope: &CgroupPath, mut found: Tree, mut plan: Plan) -> bool {
         // A newer agent may be stricter, and a crash may leave a record that nobody can read: neither is a
         // reason to kill.
         plan.leave_out(|step| match &step.op {
@@ -112,6 +138,7 @@ impl Agent {
                 self.count_from_zero(path);
             }
         }
+        let page = self.kernel.page_size();
         enforcement::remember(&mut self.applied, scope, &self.wanted, &found, page);
         if scope.is_top() {
             // Whoever shares CPUs has been looked at.
@@ -198,7 +225,7 @@ impl Agent {
 
     /// A pod is enforced when nothing is left undone in its cgroups and in those above.
     fn refresh_enforced(&mut self, key: &PodKey) {
-        let Some(entry) = self.pods.get_mut(key) else {
+        let Some(entry) = self.pods.get(key) else {
             return;
         };
         let pod = entry.path();
@@ -208,11 +235,17 @@ impl Agent {
             .filter(|(path, _)| path.is_within(&pod) || pod.is_within(path))
             .map(|(_, why)| why.join("; "))
             .collect();
-        entry.enforced = if why.is_empty() {
+        let enforced = if why.is_empty() {
             Ok(())
         } else {
             Err(why.join("; "))
         };
+        // Whoever is as before is not shown anew.
+        if entry.enforced != enforced
+            && let Some(entry) = self.pods.get_mut(key)
+        {
+            entry.enforced = enforced;
+        }
     }
 
     fn refresh_all_enforced(&mut self) {

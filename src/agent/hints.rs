@@ -24,14 +24,8 @@ impl Agent {
     pub(super) fn notice(&mut self, notice: &Notice) {
         match notice {
             Notice::At(watch, hint) => {
-                let Some(path) = self.watch.path(*watch) else {
-                    return;
-                };
-                let touch = self.touched.entry(path.clone()).or_default();
-                match hint {
-                    Hint::Events => touch.events = true,
-                    Hint::Setting(file) => drop(touch.files.insert(*file)),
-                    Hint::Controllers => touch.anything = true,
+                if let Some(path) = self.watch.path(*watch).cloned() {
+                    self.touch(path, *hint);
                 }
             }
             Notice::Removed(watch, name) => {
@@ -44,6 +38,15 @@ impl Agent {
                 }
             }
             Notice::Overflow => self.next_sync = Instant::now(),
+        }
+    }
+
+    pub(super) fn touch(&mut self, path: CgroupPath, hint: Hint) {
+        let touch = self.touched.entry(path).or_default();
+        match hint {
+            Hint::Events => touch.events = true,
+            Hint::Setting(file) => drop(touch.files.insert(file)),
+            Hint::Controllers => touch.anything = true,
         }
     }
 
@@ -60,10 +63,13 @@ impl Agent {
             let seen = looked_at
                 .as_ref()
                 .is_some_and(|above| path.is_within(above));
-            let written = touch.anything || self.is_changed(&path, &touch.files);
-            if written && !seen && self.wanted.contains(&path) {
-                self.enforce(&path);
-                looked_at = Some(path.clone());
+            if !seen && self.wanted.contains(&path) {
+                if touch.anything {
+                    self.enforce(&path);
+                    looked_at = Some(path.clone());
+                } else if self.is_changed(&path, &touch.files) {
+                    self.enforce_alone(&path);
+                }
             }
             if touch.events
                 && let Some(key) = key

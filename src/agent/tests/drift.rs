@@ -8,6 +8,7 @@ use crate::agent::request::PodKey;
 use crate::cgroup::{CgroupPath, InterfaceFile, ModelKernel, Op, Setting};
 use crate::config::Config;
 use crate::model::policy::DriftPolicy;
+use crate::observation::watch::Hint;
 use crate::report::drift::DriftOutcome;
 use crate::units::{CpuMax, Limit, Micros};
 
@@ -42,6 +43,54 @@ fn outcomes(bench: &mut Bench) -> Vec<DriftOutcome> {
 
 fn enforced(bench: &mut Bench, key: &PodKey) -> Result<(), String> {
     bench.entry(key).enforced.clone()
+}
+
+/// The kernel names the file that somebody wrote: that one is mended, and what else is wrong there. Cgroups above and
+/// below wait for whoever looks at all.
+#[test]
+fn what_a_hint_names_is_mended_alone() {
+    let mut bench = Bench::new();
+    let (key, _) = bench.run("web", &one("Always"));
+    let path = bench.path(&key, "c");
+    let above = path.parent().unwrap();
+    let hint = |bench: &mut Bench| {
+        bench.kernel.with(ModelKernel::take_performed);
+        let hint = Hint::Setting(InterfaceFile::CpuMax);
+        bench.agent().touch(path.clone(), hint);
+        bench.agent().look_at_touched();
+        bench.agent().settle_all();
+        bench.kernel.with(ModelKernel::take_performed)
+    };
+    assert_eq!(hint(&mut bench), [], "the agent's own write");
+    let told = bench.entry(&key).revision;
+    write_unseen(&mut bench, &path, quota(5000));
+    write_unseen(&mut bench, &path, Setting::PidsMax(Limit::At(7)));
+    write_unseen(&mut bench, &above, quota(7000));
+    let pids = Setting::PidsMax(Limit::Max);
+    let mended = [quota(10_000), pids].map(|setting| Op::Write(path.clone(), setting));
+    let done = hint(&mut bench);
+    assert!(
+        done.len() == 2 && mended.iter().all(|op| done.contains(op)),
+        "{done:?}"
+    );
+    assert_eq!(outcomes(&mut bench), [DriftOutcome::Repaired; 2]);
+    assert_eq!(bench.entry(&key).revision, told, "the pod is as it was");
+    assert_eq!(shown(&mut bench, &above), quota(7000));
+    bench.agent().enforce(&CgroupPath::top());
+    assert_eq!(shown(&mut bench, &above), quota(10_000));
+    // One that is left alone for a while is looked at with all there is.
+    for _ in 0..9 {
+        write_unseen(&mut bench, &path, quota(5000));
+        hint(&mut bench);
+    }
+    assert!(enforced(&mut bench, &key).is_err());
+    write_unseen(&mut bench, &path, quota(10_000));
+    assert_eq!(hint(&mut bench), []);
+    assert_eq!(
+        enforced(&mut bench, &key),
+        Ok(()),
+        "somebody else has mended it"
+    );
 }
 
 #[test]
