@@ -62,6 +62,7 @@ check "what is set for the holder is no drift" no_drift
 systemctl restart allotd.service
 check "and stays" holds "$top/memory.high" 943718400
 check "that of the slice too" holds /sys/fs/cgroup/allot.slice/pids.max 5000
+check "and is told, for pods get no more" says 'allot.slice/pids.max is 5000: all pods together get no more' allot status
 check "the pods still have their I/O counted" test -e "$web/app/io.stat"
 same "properties set for the holder and the slice"
 systemctl set-property --runtime allot-pods.service MemoryHigh=infinity IOWeight=
