@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use super::daemon::{
-    Anything, Daemon, cgroup_of, container, counter, create, delete, events, file, get, pod,
+    Anything, Daemon, TOP, cgroup_of, container, counter, create, delete, events, file, get, pod,
     read_pod, request, running_pid, wait,
 };
 use super::storage::counting_disk;
@@ -18,7 +18,7 @@ tests![
     a_resize_outlives_kill_9,
 ];
 
-const MIB: u64 = 1 << 20;
+pub(super) const MIB: u64 = 1 << 20;
 
 /// While this is not there, the load holds memory that cannot be reclaimed.
 const GO: &str = "/tmp/let-go";
@@ -31,12 +31,12 @@ fn load() -> String {
     )
 }
 
-fn amounts(milli: u64, mib: u64) -> Value {
+pub(super) fn amounts(milli: u64, mib: u64) -> Value {
     let amounts = json!({"cpu": format!("{milli}m"), "memory": format!("{mib}Mi")});
     json!({"requests": amounts, "limits": amounts})
 }
 
-fn loaded(name: &str, milli: u64, mib: u64) -> Anything<Value> {
+pub(super) fn loaded(name: &str, milli: u64, mib: u64) -> Anything<Value> {
     let _ = fs::remove_file(GO);
     let spec = json!({"containers": [{
         "name": "c", "image": "i", "command": ["sh", "-c", load()], "resources": amounts(milli, mib),
@@ -51,7 +51,7 @@ fn loaded(name: &str, milli: u64, mib: u64) -> Anything<Value> {
 }
 
 /// Sends the pod with other amounts; the answer.
-fn resize(pod: &Value, amounts: &Value) -> Anything<Value> {
+pub(super) fn resize(pod: &Value, amounts: &Value) -> Anything<Value> {
     let mut pod = pod.clone();
     pod["spec"]["containers"][0]["resources"] = amounts.clone();
     if let Some(metadata) = pod["metadata"].as_object_mut() {
@@ -65,17 +65,18 @@ fn resize(pod: &Value, amounts: &Value) -> Anything<Value> {
     }
 }
 
-fn condition(pod: &Value, kind: &str) -> Option<String> {
+pub(super) fn condition(pod: &Value, kind: &str) -> Option<String> {
     let conditions = pod["status"]["conditions"].as_array()?;
     let found = conditions.iter().find(|one| one["type"] == kind)?;
     Some(found["message"].as_str().unwrap_or_default().to_owned())
 }
 
-fn in_progress(name: &str) -> Anything<Option<String>> {
+pub(super) fn in_progress(name: &str) -> Anything<Option<String>> {
     Ok(condition(&read_pod(name)?, "PodResizeInProgress"))
 }
 
-fn shows(cgroup: &Path, milli: u64, mib: u64) -> Anything<bool> {
+/// Whether these amounts are what the kernel holds, for the pod and its container, with no throttle left.
+pub(super) fn shows(cgroup: &Path, milli: u64, mib: u64) -> Anything<bool> {
     let max = (mib * MIB).to_string();
     let quota = format!("{} 100000", milli * 100);
     for cgroup in [cgroup.to_owned(), cgroup.join("c")] {
@@ -89,9 +90,21 @@ fn shows(cgroup: &Path, milli: u64, mib: u64) -> Anything<bool> {
     Ok(true)
 }
 
-fn nobody_died(name: &str, cgroup: &Path) -> Outcome {
-    assert_eq!(counter(cgroup, "memory.events", "oom_kill")?, 0);
-    assert_eq!(counter(cgroup, "memory.events", "oom")?, 0);
+/// Neither the container's bound nor the pod's nor the node's was one to kill for.
+pub(super) fn nobody_died(name: &str, cgroup: &Path) -> Outcome {
+    for cgroup in [&cgroup.join("c"), cgroup, Path::new(TOP)] {
+        let told = file(cgroup, "memory.events")?;
+        for count in ["oom", "oom_kill", "oom_group_kill"] {
+            let died = counter(cgroup, "memory.events", count)?;
+            assert_eq!(
+                died,
+                0,
+                "{count} of {}:\n{told}\n{}",
+                cgroup.display(),
+                file(cgroup, "memory.stat")?
+            );
+        }
+    }
     assert_eq!(container(name, "c")?["restartCount"], 0);
     let kills = get("/apis/allotd.dev/v1/oomkills")?;
     assert_eq!(kills, json!([]));
