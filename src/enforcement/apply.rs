@@ -121,10 +121,14 @@ impl<'a> Pass<'a> {
         let path = step.op.path();
         let spare = hold::spare(bound, self.kernel.page_size());
         let most = bound.saturating_sub(spare);
-        let lowered = match self.make_room(path, most, spare) {
-            Ok(Room::Enough) => self.lower_now(step, most),
-            too_little => too_little,
-        };
+        let lowered = self.kernel.look(path).and_then(|node| {
+            let node = node.unwrap_or_default();
+            self.renew_protection(path, &node);
+            match self.make_room(path, most, spare)? {
+                Room::Enough => self.lower_now(step, most, &node),
+                too_little => Ok(too_little),
+            }
+        });
         self.touch(step, matches!(lowered, Ok(Room::Enough)));
         match lowered {
             Ok(Room::Enough) => {}
@@ -136,6 +140,19 @@ impl<'a> Pass<'a> {
                 spare,
             }),
             Err(error) => self.refuse(&step.op, &error),
+        }
+    }
+
+    /// Before Linux 6.2 reclaim for the bound of a cgroup still spares what `memory.min` protected when reclaim last
+    /// came from above ("mm: memcg: fix stale protection of reclaim target memcg"). Above a bound that is smaller
+    /// than that nothing is reclaimed, all page cache notwithstanding, and only the OOM killer is left. Reclaim from
+    /// above, of a page, lets the kernel look at `memory.min` anew, which has come down before the bound does.
+    fn renew_protection(&mut self, path: &CgroupPath, node: &Node) {
+        // What hands down controllers has no memory of its own to spare.
+        if let Some(above) = path.parent().filter(|_| node.enabled.is_empty()) {
+            let page = Bytes(self.kernel.page_size().bytes());
+            // That there is nothing to take does not matter: it was looked at.
+            let _ = self.kernel.perform(&Op::Reclaim(above, page));
         }
     }
 
@@ -161,10 +178,9 @@ impl<'a> Pass<'a> {
     /// Writes a bound below which there is room. Growth beyond `most` is throttled meanwhile (`memory.high`), so
     /// that what is in use cannot pass the bound between the last look and the write. Should the agent end in
     /// between, the next pass finds the throttle and takes it off, as it would anybody's.
-    fn lower_now(&mut self, step: &'a Step, most: Bytes) -> Result<Room, KernelError> {
+    fn lower_now(&mut self, step: &'a Step, most: Bytes, node: &Node) -> Result<Room, KernelError> {
         let path = step.op.path();
-        let high = self.kernel.look(path)?;
-        let high = high.and_then(|node| node.get(InterfaceFile::MemoryHigh));
+        let high = node.get(InterfaceFile::MemoryHigh);
         let throttle = Setting::MemoryHigh(Limit::At(most));
         // Where it is lower already, or the kernel has no such file, there is nothing to do.
         let before = high.filter(|high| compare(*high, throttle) == Some(Ordering::Greater));

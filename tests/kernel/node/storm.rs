@@ -83,8 +83,8 @@ pub fn storm(most: u32, limit: Duration) -> Anything<u32> {
             file(cgroup, "memory.events")?.replace('\n', ", ")
         );
     }
-    // Otherwise nothing was tried. The pod's bound is its container's, and a cgroup costs its parent a little: it is
-    // the pod's that is met.
+    // Otherwise nothing was tried. The pod's bound is as high as its container's, and a cgroup costs the one above a
+    // little, so that it is mostly the pod's that is met.
     let filled = counter(&cgroup, "memory.events", "max")?;
     assert!(
         filled > u64::from(seen.sent),
