@@ -15,9 +15,6 @@ use crate::cgroup::{
 };
 use crate::units::{Bytes, Limit};
 
-/// More than what is in the way is reclaimed, so that a little that comes meanwhile does not matter.
-const SLACK: Bytes = Bytes::mib(1);
-
 /// Performs the steps in order. It never waits: a cgroup whose killed processes have not ended yet is
 /// `pending`, and a bound that does not fit yet is `held`; planning again later brings both.
 pub fn apply(kernel: &mut dyn Hierarchy, plan: &Plan) -> Outcome {
@@ -109,6 +106,7 @@ impl<'a> Pass<'a> {
                     stays: step.before.unwrap_or(Setting::initial(wanted.file())),
                     wanted,
                     in_use: None,
+                    spare: Bytes::ZERO,
                 };
                 self.outcome.held.push(held);
             }
@@ -120,10 +118,16 @@ impl<'a> Pass<'a> {
     /// Lowers a bound of memory, unless the write would kill.
     fn lower(&mut self, step: &'a Step, wanted: Setting, bound: Bytes, stays: Setting) {
         let path = step.op.path();
-        let lowered = match self.make_room(path, bound) {
-            Ok(Room::Enough) => self.lower_now(step, bound),
-            too_little => too_little,
-        };
+        let spare = hold::spare(bound, self.kernel.page_size());
+        let most = bound.saturating_sub(spare);
+        let lowered = self.kernel.look(path).and_then(|node| {
+            let node = node.unwrap_or_default();
+            self.renew_protection(path, &node);
+            match self.make_room(path, most, spare)? {
+                Room::Enough => self.lower_now(step, most, &node),
+                too_little => Ok(too_little),
+            }
+        });
         self.touch(step, matches!(lowered, Ok(Room::Enough)));
         match lowered {
             Ok(Room::Enough) => {}
@@ -132,37 +136,56 @@ impl<'a> Pass<'a> {
                 stays,
                 wanted,
                 in_use,
+                spare,
             }),
             Err(error) => self.refuse(&step.op, &error),
         }
     }
 
+    /// Before Linux 6.2 reclaim for the bound of a cgroup still spares what `memory.min` protected when reclaim last
+    /// came from above ("mm: memcg: fix stale protection of reclaim target memcg"). Above a bound that is smaller
+    /// than that nothing is reclaimed, all page cache notwithstanding, and only the OOM killer is left. Reclaim from
+    /// above, of a page, lets the kernel look at `memory.min` anew, which has come down before the bound does.
+    fn renew_protection(&mut self, path: &CgroupPath, node: &Node) {
+        // What hands down controllers has no memory of its own to spare.
+        if let Some(above) = path.parent().filter(|_| node.enabled.is_empty()) {
+            let page = Bytes(self.kernel.page_size().bytes());
+            // That there is nothing to take does not matter: it was looked at.
+            let _ = self.kernel.perform(&Op::Reclaim(above, page));
+        }
+    }
+
     /// What reclaim can take is no reason to wait, so it is taken first: a page cache fills every limit,
-    /// and the bound would never come down.
-    fn make_room(&mut self, path: &CgroupPath, bound: Bytes) -> Result<Room, KernelError> {
-        let room = self.room(path, bound)?;
+    /// and the bound would never come down. `more` is taken than what is in the way, so that a little that
+    /// comes meanwhile does not matter.
+    fn make_room(
+        &mut self,
+        path: &CgroupPath,
+        most: Bytes,
+        more: Bytes,
+    ) -> Result<Room, KernelError> {
+        let room = self.room(path, most)?;
         let Room::TooLittle(Some(in_use)) = room else {
             return Ok(room);
         };
-        let most = in_use.saturating_sub(bound).saturating_add(SLACK);
+        let wanted = in_use.saturating_sub(most).saturating_add(more);
         // What it answers does not matter: what is in use afterwards does.
-        let _ = self.kernel.perform(&Op::Reclaim(path.clone(), most));
-        self.room(path, bound)
+        let _ = self.kernel.perform(&Op::Reclaim(path.clone(), wanted));
+        self.room(path, most)
     }
 
-    /// Writes a bound that fits. Growth is throttled meanwhile (`memory.high`), so that what is in use
-    /// cannot pass the bound between the last look and the write. Should the agent end in between, the next
-    /// pass finds the throttle and takes it off, as it would anybody's.
-    fn lower_now(&mut self, step: &'a Step, bound: Bytes) -> Result<Room, KernelError> {
+    /// Writes a bound below which there is room. Growth beyond `most` is throttled meanwhile (`memory.high`), so
+    /// that what is in use cannot pass the bound between the last look and the write. Should the agent end in
+    /// between, the next pass finds the throttle and takes it off, as it would anybody's.
+    fn lower_now(&mut self, step: &'a Step, most: Bytes, node: &Node) -> Result<Room, KernelError> {
         let path = step.op.path();
-        let high = self.kernel.look(path)?;
-        let high = high.and_then(|node| node.get(InterfaceFile::MemoryHigh));
-        let throttle = Setting::MemoryHigh(Limit::At(bound));
+        let high = node.get(InterfaceFile::MemoryHigh);
+        let throttle = Setting::MemoryHigh(Limit::At(most));
         // Where it is lower already, or the kernel has no such file, there is nothing to do.
         let before = high.filter(|high| high.compare(throttle) == Some(Ordering::Greater));
         let write = |setting| Op::Write(path.clone(), setting);
         let before = before.filter(|_| self.kernel.perform(&write(throttle)).is_ok());
-        let lowered = match self.room(path, bound) {
+        let lowered = match self.room(path, most) {
             Ok(Room::Enough) => self.kernel.perform(&step.op).map(|()| Room::Enough),
             too_little => too_little,
         };
@@ -174,11 +197,11 @@ impl<'a> Pass<'a> {
         lowered
     }
 
-    /// Not knowing what is in use is a reason to wait as well.
-    fn room(&mut self, path: &CgroupPath, bound: Bytes) -> Result<Room, KernelError> {
+    /// Whether no more than `most` is in use. Not knowing what is in use is a reason to wait as well.
+    fn room(&mut self, path: &CgroupPath, most: Bytes) -> Result<Room, KernelError> {
         let in_use = self.kernel.counters(path)?.memory_current;
         Ok(match in_use {
-            Some(usage) if usage <= bound => Room::Enough,
+            Some(usage) if usage <= most => Room::Enough,
             in_use => Room::TooLittle(in_use),
         })
     }

@@ -8,7 +8,7 @@ use std::cmp::Ordering;
 use std::fmt;
 
 use crate::cgroup::{CgroupPath, InterfaceFile, Setting};
-use crate::units::{Bytes, Limit};
+use crate::units::{Bytes, Limit, PageSize};
 
 /// A write that waits.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -21,6 +21,8 @@ pub struct Held {
     pub wanted: Setting,
     /// What is in use (bytes); `None` where only the kernel's refusal says that it is more.
     pub in_use: Option<Bytes>,
+    /// What must be free below the new bound for it to be written (bytes).
+    pub spare: Bytes,
 }
 
 impl fmt::Display for Held {
@@ -28,14 +30,16 @@ impl fmt::Display for Held {
         let (file, path) = (self.wanted.file(), &self.path);
         let (stays, wanted) = (self.stays.value(), self.wanted.value());
         write!(f, "{file} of {path} stays {stays}: {wanted} is wanted but ")?;
-        match (self.in_use, bound(self.wanted)) {
-            (Some(in_use), Some(bound)) => write!(
-                f,
-                "{in_use} bytes are in use, {} in the way",
-                in_use.saturating_sub(bound)
-            ),
-            _ => f.write_str("more is in use"),
+        let (Some(in_use), Some(bound)) = (self.in_use, bound(self.wanted)) else {
+            return f.write_str("more is in use");
+        };
+        let most = bound.saturating_sub(self.spare);
+        let in_the_way = in_use.saturating_sub(most);
+        write!(f, "{in_use} bytes are in use, {in_the_way} in the way")?;
+        if self.spare > Bytes::ZERO {
+            write!(f, ": {} must be free below the new bound", self.spare)?;
         }
+        Ok(())
     }
 }
 
@@ -45,6 +49,16 @@ pub(super) fn lowered_memory(before: Option<Setting>, wanted: Setting) -> Option
     let lowers = before?.compare(wanted) == Some(Ordering::Greater);
     let is_bound = wanted.file() == InterfaceFile::MemoryMax;
     bound(wanted).filter(|_| is_bound && lowers)
+}
+
+/// What must be free below a new bound of memory while it is written: 2 MiB, or a sixteenth of a small one,
+/// in whole pages, as all that is in use.
+///
+/// A throttled process still takes what its system call is about (1 MiB for each write of `dd bs=1M`), and
+/// each CPU counts up to 64 pages before they are used. What passes the bound meanwhile is killed for, where
+/// it cannot be reclaimed at once (`memory_max_write`): page cache that is still to be written, say.
+pub(super) fn spare(bound: Bytes, page: PageSize) -> Bytes {
+    page.floor(Bytes(bound.0 / 16).min(Bytes::mib(2)))
 }
 
 /// Whether EBUSY for this write means that more is in use than the new bound.

@@ -66,6 +66,7 @@ const TOPICS: &[&[Test]] = &[
     node::command_line::TESTS,
     node::policies::TESTS,
     node::resize::TESTS,
+    node::storm::TESTS,
     node::storage::TESTS,
     node::disks::TESTS,
     node::security::TESTS,
@@ -77,6 +78,9 @@ const TOPICS: &[&[Test]] = &[
 /// them.
 const ON_MANY_CPUS: &[&[Test]] = &[node::cpus::TESTS];
 const MANY_CPUS: usize = 4;
+
+/// Files of tests that take longer than a minute: each runs only where the filter is its whole name.
+const ON_REQUEST: &[&[Test]] = &[node::storm_long::TESTS];
 
 /// What a test returns. It may panic as well; both are failures with a text.
 type Outcome = Result<(), Box<dyn Error>>;
@@ -100,6 +104,10 @@ fn all_tests() -> impl Iterator<Item = &'static Test> {
     let cpus = std::thread::available_parallelism().map_or(1, usize::from);
     let more = if cpus < MANY_CPUS { &[] } else { ON_MANY_CPUS };
     TOPICS.iter().chain(more).copied().flatten()
+}
+
+fn tests_on_request() -> impl Iterator<Item = &'static Test> {
+    ON_REQUEST.iter().copied().flatten()
 }
 
 fn main() -> ExitCode {

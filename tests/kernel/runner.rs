@@ -2,7 +2,7 @@
 //!
 //! Process 1 reaps what nobody else does. A test may wait for its own children as it likes.
 
-use crate::{Outcome, Test, all_tests, init};
+use crate::{Outcome, Test, all_tests, init, tests_on_request};
 use nix::errno::Errno;
 use nix::libc::O_NONBLOCK;
 use nix::mount::{MsFlags, mount};
@@ -23,6 +23,8 @@ use std::time::{Duration, Instant};
 
 /// A test that needs longer hangs, even under emulation.
 const TEST_TIMEOUT: Duration = Duration::from_mins(1);
+/// The same for a test that runs on request only.
+const LONG_TIMEOUT: Duration = Duration::from_mins(30);
 /// How long killed processes and their cgroups may take to go.
 const CLEANUP_TIMEOUT: Duration = Duration::from_secs(10);
 const POLL: Duration = Duration::from_millis(5);
@@ -95,13 +97,19 @@ pub fn run_all(mut terminal: &File, share: Share, filter: &str) -> Result<bool, 
     let (mut passed, mut failed) = (0_u32, 0_u32);
     let tests = all_tests()
         .filter(|test| test.name().contains(filter))
+        .map(|test| (test, TEST_TIMEOUT));
+    let requested = tests_on_request()
+        .filter(|test| test.name() == filter)
+        .map(|test| (test, LONG_TIMEOUT));
+    let share = tests
+        .chain(requested)
         .skip(share.part - 1)
         .step_by(share.parts);
-    for test in tests {
+    for (test, limit) in share {
         // The name comes first: a machine that stops shows where.
         write!(terminal, "test {} ... ", test.name())?;
         let started = Instant::now();
-        let (is_good, text) = run_one(test)?;
+        let (is_good, text) = run_one(test, limit)?;
         let took = started.elapsed().as_millis();
         let count = if is_good { &mut passed } else { &mut failed };
         *count = count.saturating_add(1);
@@ -126,7 +134,8 @@ pub fn run_all(mut terminal: &File, share: Share, filter: &str) -> Result<bool, 
 
 /// Runs one test in this process, which gets mounts of its own: `/tmp` and `/run` are empty.
 pub fn run_here(name: &str) -> ExitCode {
-    let Some(test) = all_tests().find(|test| test.name() == name) else {
+    let mut tests = all_tests().chain(tests_on_request());
+    let Some(test) = tests.find(|test| test.name() == name) else {
         eprintln!("there is no test {name}");
         return ExitCode::from(2);
     };
@@ -151,7 +160,7 @@ fn own_mounts() -> Outcome {
 
 /// Runs one test in a fresh process. Whether it passed, and what is to be told of it: what it measured, or all
 /// that may say why it failed.
-fn run_one(test: &Test) -> io::Result<(bool, String)> {
+fn run_one(test: &Test, limit: Duration) -> io::Result<(bool, String)> {
     let mut kernel_log = File::options()
         .read(true)
         .custom_flags(O_NONBLOCK)
@@ -163,7 +172,7 @@ fn run_one(test: &Test) -> io::Result<(bool, String)> {
         .args(["run-test", test.name()])
         .stdout(output.try_clone()?)
         .stderr(output);
-    let ending = supervise(&mut command, TEST_TIMEOUT)?;
+    let ending = supervise(&mut command, limit)?;
     let output = fs::read(OUTPUT)?;
     if let Ending::Exited(0) = ending {
         let said = String::from_utf8_lossy(&output);

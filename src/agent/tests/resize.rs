@@ -147,7 +147,9 @@ fn memory_in_use_is_never_taken() {
     let (reason, message) = condition(&mut bench, &key, "PodResizeInProgress").unwrap();
     assert_eq!(reason, "Error");
     assert!(
-        message.contains("209715200 bytes are in use, 75497472 in the way"),
+        message.contains(
+            "209715200 bytes are in use, 77594624 in the way: 2097152 must be free below the new bound"
+        ),
         "{message}"
     );
     let own = &kept["status"]["containerStatuses"][0];

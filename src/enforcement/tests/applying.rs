@@ -14,7 +14,7 @@ fn a_bound_below_what_is_in_use_waits_and_nobody_dies() {
         text(&outcome.held),
         [
             "memory.max of pod/a stays 268435456: 134217728 is wanted but 200003584 bytes are in use, \
-          65785856 in the way"
+          67883008 in the way: 2097152 must be free below the new bound"
         ]
     );
     assert!(outcome.failed.is_empty() && !outcome.is_complete());

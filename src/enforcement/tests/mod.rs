@@ -3,6 +3,7 @@
 mod applying;
 mod burst;
 mod planning;
+mod spare;
 
 use super::*;
 use crate::cgroup::{

@@ -17,6 +17,8 @@ pub mod probes;
 pub mod resize;
 pub mod security;
 pub mod storage;
+pub mod storm;
+pub mod storm_long;
 pub mod supervisor;
 pub mod usage;
 pub mod values;
