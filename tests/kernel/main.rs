@@ -56,6 +56,7 @@ const TOPICS: &[&[Test]] = &[
     node::values::TESTS,
     node::enforce::TESTS,
     node::drift::TESTS,
+    node::burst::TESTS,
     node::oom::TESTS,
     node::oom_many::TESTS,
     node::oom_inner::TESTS,
@@ -108,6 +109,11 @@ fn main() -> ExitCode {
         init::run(&arguments);
     }
     match arguments.as_slice() {
+        // What a set-uid copy of this program is.
+        [mode] if mode == "print-user" => {
+            println!("{}", nix::unistd::geteuid());
+            ExitCode::SUCCESS
+        }
         [mode, name] if mode == "run-test" && process_1_is_us_too() => runner::run_here(name),
         [mode, part @ ..] if mode == "play" && process_1_is_us_too() => player::play(part),
         _ => {

@@ -67,7 +67,12 @@ fn defaults(row: &ObjectCheck) -> Vec<String> {
         if !amounts.contains_key(&key) {
             order.push(key);
         }
-        let text = format!("{}.{} {}", one.list, one.resource, one.amount);
+        // Fields of a securityContext are known by their names.
+        let list = match one.is_of_security() {
+            true => String::new(),
+            false => format!("{}.", one.list),
+        };
+        let text = format!("{list}{} {}", one.resource, one.amount);
         amounts.entry(key).or_default().push(text);
     }
     let line = |key: &(Option<&str>, &str)| {
