@@ -2,6 +2,7 @@
 //! what happens at their limits.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use allotd::sys::quota::{ProjectUse, project_use};
