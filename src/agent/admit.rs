@@ -16,9 +16,9 @@ use super::refuse::{Refused, invalid, refused, unreadable};
 use super::request::{Cause, Kept, PodKey, Refusal};
 use super::run::{Agent, put, store_key};
 use crate::admission::privilege::Given;
-use crate::admission::{self, Demand, Holder, Rule, Secured, Verdict, limit_range};
+use crate::admission::{self, Demand, Holder, Rule, Secured, Situation, Verdict, limit_range};
 use crate::manifest::convert;
-use crate::model::PodUid;
+use crate::model::{Pod, PodUid};
 use crate::observation::oom::OomSeen;
 use crate::report::explain::DefaultRow;
 use crate::store::{Change, Expect};
@@ -91,13 +91,7 @@ impl Agent {
                 }],
             ));
         }
-        let mut situation = self
-            .ledger
-            .situation(&self.node, &key.namespace, &self.limited);
-        situation.cpus = self.cpus.room();
-        let non_root = self.config.non_root();
-        situation.non_root = non_root.as_ref();
-        let verdict = admission::admit(read.object, &situation);
+        let verdict = self.verdict_on(read.object);
         // Of a file it is told once, by who tries again and again.
         let tells = !dry_run && origin == Origin::Client;
         self.heed(&key, &verdict, &object, tells)?;
@@ -166,6 +160,19 @@ impl Agent {
         self.publish_pod(&key);
         let object = self.pod_object(&key)?;
         Ok(Kept { object, warnings })
+    }
+
+    /// What admission makes of a pod as things stand.
+    fn verdict_on(&self, pod: Pod) -> Verdict {
+        let non_root = self.config.non_root();
+        let situation = Situation {
+            cpus: self.cpus.room(),
+            non_root: non_root.as_ref(),
+            ..self
+                .ledger
+                .situation(&self.node, &pod.namespace, &self.limited)
+        };
+        admission::admit(pod, &situation)
     }
 
     /// Keeps the ledger true to a pod: one that is over, and whose cgroups are gone, takes nothing of the

@@ -68,9 +68,10 @@ fn defaults(row: &ObjectCheck) -> Vec<String> {
             order.push(key);
         }
         // Fields of a securityContext are known by their names.
-        let list = match one.is_of_security() {
-            true => String::new(),
-            false => format!("{}.", one.list),
+        let list = if one.is_of_security() {
+            String::new()
+        } else {
+            format!("{}.", one.list)
         };
         let text = format!("{list}{} {}", one.resource, one.amount);
         amounts.entry(key).or_default().push(text);
