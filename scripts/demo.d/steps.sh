@@ -18,6 +18,8 @@ for controller in cpu memory pids hugetlb; do
 done
 [ ! -e "$top" ] || refuse "$top exists: does another demo run?"
 scratch=$(mktemp -d -t allot-demo.XXXXXX)
+# The pods' programs are not root, and have to get to their own directories.
+chmod 755 "$scratch"
 export ALLOT_SOCKET="$scratch/allotd.sock"
 
 title() { printf '\n\033[1m== %s\033[0m\n' "$*"; }

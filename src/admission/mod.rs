@@ -10,11 +10,13 @@ pub mod fit;
 pub mod ledger;
 pub mod limit_range;
 pub mod lint;
+pub mod privilege;
 pub mod quota;
 pub mod reason;
 pub mod resize;
 pub mod validate;
 
+use crate::model::security::NonRoot;
 use crate::model::{
     ClusterResourceQuota, EffectivePod, LimitRange, LimitedResource, Node, Pod, QosClass,
     ResourceList, ResourceQuota,
@@ -23,6 +25,7 @@ pub use cpus::{Assigned, CpuRoom};
 pub use defaults::{Defaulted, Rule};
 pub use ledger::{Holder, Ledger};
 pub use lint::{Finding, Lint};
+pub use privilege::Secured;
 pub use quota::{Charge, Demand};
 pub use reason::{Code, Reason};
 
@@ -70,6 +73,8 @@ pub struct Situation<'a> {
     pub limited: &'a [LimitedResource],
     /// The CPUs that containers can have to themselves; `None`: they get none (`cpuManagerPolicy: none`).
     pub cpus: Option<CpuRoom<'a>>,
+    /// What holds where no container may be root; `None`: any may.
+    pub non_root: Option<&'a NonRoot>,
 }
 
 impl<'a> Situation<'a> {
@@ -84,6 +89,7 @@ impl<'a> Situation<'a> {
             cluster_quotas: Vec::new(),
             limited: &[],
             cpus: None,
+            non_root: None,
         }
     }
 }
@@ -93,6 +99,7 @@ impl<'a> Situation<'a> {
 pub struct Verdict {
     candidate: AdmittedPod,
     defaults: Vec<Defaulted>,
+    secured: Vec<Secured>,
     reasons: Vec<Reason>,
     findings: Vec<Finding>,
     charges: Vec<Charge>,
@@ -118,6 +125,11 @@ impl Verdict {
     /// What was filled in, and by which rule.
     pub fn defaults(&self) -> &[Defaulted] {
         &self.defaults
+    }
+
+    /// What its containers were made because they did not say who they are.
+    pub fn secured(&self) -> &[Secured] {
+        &self.secured
     }
 
     /// Everything that speaks against it; empty: it is admitted.
@@ -165,16 +177,21 @@ impl Verdict {
 
 /// Judges a pod as it was given: defaults of the API and of LimitRanges, the pod's own rules, the bounds
 /// of LimitRanges, then what quotas and the node have left.
-pub fn admit(pod: Pod, situation: &Situation<'_>) -> Verdict {
+pub fn admit(mut pod: Pod, situation: &Situation<'_>) -> Verdict {
     // What people wrote, not what was filled in from it.
     let mut findings = lint::written(&pod);
     let namespace = pod.namespace.clone();
     let ranges = limit_range::in_force(situation.limit_ranges, &namespace);
+    let non_root = situation.non_root;
+    let secured = non_root.map(|rule| privilege::fill(&mut pod, rule));
     let mut verdict = judge_alone(pod, &ranges);
+    verdict.secured = secured.unwrap_or_default();
     findings.extend(lint::tied(&ranges, &verdict.defaults));
     verdict.findings = findings;
 
     let AdmittedPod { pod, effective, .. } = &verdict.candidate;
+    let too_much = non_root.map(|rule| privilege::check(pod, rule));
+    verdict.reasons.extend(too_much.unwrap_or_default());
     let demand = Demand::of_pod(pod, effective);
     let mut quotas = quota::in_force(situation.quotas, &namespace);
     let cluster = situation.cluster_quotas.iter();
@@ -229,6 +246,7 @@ fn judge_alone(mut pod: Pod, ranges: &[&LimitRange]) -> Verdict {
             effective,
         },
         defaults,
+        secured: Vec::new(),
         reasons,
         findings: Vec::new(),
         charges: Vec::new(),

@@ -36,14 +36,20 @@ pub enum Code {
     FailedQuota,
     /// What is used may be used only where a quota counts it, and none does.
     InsufficientQuota,
+    /// It would be or become more than the node lets containers be.
+    PodSecurity,
 }
 
 impl Code {
-    /// Whether the object is sound, but a policy of its namespace forbids it.
+    /// Whether the object is sound, but a policy of its namespace or of the node forbids it.
     pub fn is_policy(&self) -> bool {
         matches!(
             self,
-            Self::LimitRange | Self::ExceededQuota | Self::FailedQuota | Self::InsufficientQuota
+            Self::LimitRange
+                | Self::ExceededQuota
+                | Self::FailedQuota
+                | Self::InsufficientQuota
+                | Self::PodSecurity
         )
     }
 }
@@ -64,6 +70,7 @@ impl fmt::Display for Code {
             Self::ExceededQuota => f.write_str("ExceededQuota"),
             Self::FailedQuota => f.write_str("FailedQuota"),
             Self::InsufficientQuota => f.write_str("InsufficientQuota"),
+            Self::PodSecurity => f.write_str("PodSecurity"),
         }
     }
 }

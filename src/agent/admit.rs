@@ -15,9 +15,10 @@ use super::record::PodRecord;
 use super::refuse::{Refused, invalid, refused, unreadable};
 use super::request::{Cause, Kept, PodKey, Refusal};
 use super::run::{Agent, put, store_key};
-use crate::admission::{self, Demand, Holder, Rule, Verdict, limit_range};
+use crate::admission::privilege::Given;
+use crate::admission::{self, Demand, Holder, Rule, Secured, Situation, Verdict, limit_range};
 use crate::manifest::convert;
-use crate::model::PodUid;
+use crate::model::{Pod, PodUid};
 use crate::observation::oom::OomSeen;
 use crate::report::explain::DefaultRow;
 use crate::store::{Change, Expect};
@@ -90,11 +91,7 @@ impl Agent {
                 }],
             ));
         }
-        let mut situation = self
-            .ledger
-            .situation(&self.node, &key.namespace, &self.limited);
-        situation.cpus = self.cpus.room();
-        let verdict = admission::admit(read.object, &situation);
+        let verdict = self.verdict_on(read.object);
         // Of a file it is told once, by who tries again and again.
         let tells = !dry_run && origin == Origin::Client;
         self.heed(&key, &verdict, &object, tells)?;
@@ -103,7 +100,7 @@ impl Agent {
         warnings.extend(read.notes.iter().map(ToString::to_string));
         let record = PodRecord {
             object: *object,
-            defaults: verdict.defaults().iter().map(DefaultRow::from).collect(),
+            defaults: DefaultRow::all(&verdict),
             warnings,
             started_at: now,
             active: None,
@@ -163,6 +160,19 @@ impl Agent {
         self.publish_pod(&key);
         let object = self.pod_object(&key)?;
         Ok(Kept { object, warnings })
+    }
+
+    /// What admission makes of a pod as things stand.
+    fn verdict_on(&self, pod: Pod) -> Verdict {
+        let non_root = self.config.non_root();
+        let situation = Situation {
+            cpus: self.cpus.room(),
+            non_root: non_root.as_ref(),
+            ..self
+                .ledger
+                .situation(&self.node, &pod.namespace, &self.limited)
+        };
+        admission::admit(pod, &situation)
     }
 
     /// Keeps the ledger true to a pod: one that is over, and whose cgroups are gone, takes nothing of the
@@ -320,6 +330,7 @@ fn apply_defaults(object: &mut v1::Pod, verdict: &Verdict) {
     let Some(spec) = object.spec.as_mut() else {
         return;
     };
+    apply_users(spec, verdict.secured());
     for default in verdict.defaults() {
         if matches!(
             default.rule,
@@ -349,6 +360,23 @@ fn apply_defaults(object: &mut v1::Pod, verdict: &Verdict) {
             default.resource.to_string(),
             ApiQuantity(default.amount.to_string()),
         );
+    }
+}
+
+/// The same for who its containers are.
+fn apply_users(spec: &mut v1::PodSpec, secured: &[Secured]) {
+    for Secured { container, given } in secured {
+        let all = spec.init_containers.iter_mut().flatten();
+        let mut all = all.chain(&mut spec.containers);
+        let Some(own) = all.find(|own| own.name == *container) else {
+            continue;
+        };
+        let context = own.security_context.get_or_insert_default();
+        match given {
+            Given::User(id) => context.run_as_user = Some((*id).into()),
+            Given::Group(id) => context.run_as_group = Some((*id).into()),
+            Given::NoEscalation => context.allow_privilege_escalation = Some(false),
+        }
     }
 }
 

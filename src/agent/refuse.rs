@@ -50,7 +50,7 @@ pub(super) fn invalid(object: &Refused<'_>, causes: Vec<Cause>) -> Refusal {
 }
 
 /// The whole refusal, with every reason in it. A broken rule makes the object invalid; a sound one is
-/// forbidden by a policy of its namespace; one that is sound and allowed is told by the first resource
+/// forbidden by a policy of its namespace or of the node; one that is sound and allowed is told by the first resource
 /// that falls short. It is the order in which Kubernetes' parts would come to speak.
 pub(super) fn refused(object: &Refused<'_>, reasons: &[Reason]) -> Refusal {
     let causes: Vec<_> = reasons.iter().map(cause).collect();
@@ -64,9 +64,15 @@ pub(super) fn refused(object: &Refused<'_>, reasons: &[Reason]) -> Refusal {
     }
     let Refused { resource, name, .. } = object;
     let (reason, message) = if reasons.iter().any(is_policy) {
-        let texts = reasons.iter().map(|reason| match &reason.container {
-            Some(container) => format!("{} (container {container})", reason.message),
-            None => reason.message.clone(),
+        let texts = reasons.iter().map(|reason| match reason {
+            // Whoever sees nothing but this has to find the field.
+            reason if reason.code == Code::PodSecurity => reason.to_string(),
+            Reason {
+                container: Some(container),
+                message,
+                ..
+            } => format!("{message} (container {container})"),
+            reason => reason.message.clone(),
         });
         let texts = together(texts);
         (

@@ -20,6 +20,7 @@ use crate::admission::defaults;
 use crate::exit;
 use crate::manifest::convert;
 use crate::manifest::{Located, Object};
+use crate::model::security::Security;
 use crate::model::{self, PodUid};
 
 /// The annotation in which `apply` keeps what it sent, as `kubectl` does.
@@ -252,6 +253,12 @@ fn is_same(written: &Pod, existing: &Pod) -> bool {
         return false;
     };
     // What neither was written now nor the last time is the daemon's own.
+    if last
+        .as_ref()
+        .is_none_or(|last| users(last) == users(&written))
+    {
+        keep_users(&mut there, &written);
+    }
     let last = |of: fn(&model::Pod) -> &BTreeMap<String, String>| last.as_ref().map(of);
     keep_known(&mut there.labels, &written.labels, last(|pod| &pod.labels));
     keep_known(
@@ -274,6 +281,30 @@ fn meaning(pod: &Pod) -> Option<model::Pod> {
     pod.namespace = String::new();
     pod.annotations.remove(LAST_APPLIED);
     Some(pod)
+}
+
+/// Who the containers are.
+fn users(pod: &model::Pod) -> Vec<&Security> {
+    let all = pod.all_containers();
+    all.map(|(.., container)| &container.security).collect()
+}
+
+/// Who a container is that does not say so is the daemon's to say.
+fn keep_users(there: &mut model::Pod, written: &model::Pod) {
+    let all = there
+        .init_containers
+        .iter_mut()
+        .chain(&mut there.containers);
+    for (there, written) in all.zip(users(written)) {
+        let there = &mut there.security;
+        if written.user.is_none() {
+            there.user = None;
+            there.group = written.group.and(there.group);
+        }
+        if !written.said.wants_to_gain {
+            there.no_new_privileges = written.no_new_privileges;
+        }
+    }
 }
 
 fn keep_known(
@@ -315,6 +346,33 @@ mod tests {
             &pod(WRITTEN, &json!({"allotd.dev/pids-limit": "5"})),
             &pod(KEPT, &json!({}))
         ));
+    }
+
+    #[test]
+    fn who_a_silent_pod_is_makes_it_no_other_one() {
+        let of = |context: Value| {
+            let mut written = pod(KEPT, &json!({}));
+            let spec = written.spec.as_mut().unwrap();
+            spec.containers[0].security_context = serde_json::from_value(context).unwrap();
+            written
+        };
+        let filled =
+            json!({"runAsUser": 65534, "runAsGroup": 65534, "allowPrivilegeEscalation": false});
+        let mut kept = of(filled);
+        for (written, same) in [
+            (Value::Null, true),
+            (json!({"runAsUser": 65534}), false),
+            (json!({"runAsUser": 5}), false),
+            (json!({"runAsGroup": 5}), false),
+            (json!({"readOnlyRootFilesystem": true}), false),
+            (json!({"allowPrivilegeEscalation": true}), false),
+        ] {
+            assert_eq!(is_same(&of(written.clone()), &kept), same, "{written}");
+        }
+        // A user that was taken out since.
+        let last = serde_json::to_string(&of(json!({"runAsUser": 65534}))).unwrap();
+        kept.metadata.annotations = Some([(LAST_APPLIED.to_owned(), last)].into());
+        assert!(!is_same(&of(Value::Null), &kept));
     }
 
     #[test]

@@ -22,6 +22,7 @@ mod cpus;
 mod duration;
 mod eviction;
 mod limited;
+mod users;
 
 pub use change::Change;
 pub use limited::{Limited, MatchScope};
@@ -68,6 +69,10 @@ pub struct Config {
     pub swap_behavior: SwapBehavior,
     pub pod_pids_limit: i64,
     pub oom_policy: OomPolicy,
+    pub allow_root_containers: bool,
+    pub default_run_as_user: u32,
+    pub default_run_as_group: u32,
+    pub allowed_capabilities: Vec<String>,
     pub cgroup_root: PathBuf,
     pub static_pod_path: PathBuf,
     pub state_dir: PathBuf,
@@ -144,6 +149,10 @@ impl Default for Config {
             swap_behavior: SwapBehavior::default(),
             pod_pids_limit: -1,
             oom_policy: OomPolicy::default(),
+            allow_root_containers: false,
+            default_run_as_user: 65_534,
+            default_run_as_group: 65_534,
+            allowed_capabilities: Vec::new(),
             cgroup_root: "/sys/fs/cgroup/allot".into(),
             static_pod_path: "/etc/allotd/manifests".into(),
             state_dir: "/var/lib/allotd".into(),
@@ -298,6 +307,7 @@ impl Config {
             }
         }
         problems.extend(self.cpu_problems());
+        problems.extend(self.user_problems());
         problems.extend(self.eviction().err().unwrap_or_default());
         for (resource, amount) in &self.extended_resources {
             if !crate::model::ResourceName::from(resource.as_str()).is_extended() {

@@ -26,13 +26,48 @@ pub struct Security {
     pub no_new_privileges: bool,
     /// `readOnlyRootFilesystem`: it writes to its own directories and volumes alone.
     pub has_read_only_root: bool,
+    /// How it was said: for those who judge it, not for those who do it.
+    #[serde(skip)]
+    pub said: Said,
+}
+
+/// How something was said that comes to the same for the program.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Said {
+    /// The user is that of the pod, not the container's own.
+    pub user_by_pod: bool,
+    /// `allowPrivilegeEscalation: true`, which is Kubernetes' default too.
+    pub wants_to_gain: bool,
+}
+
+/// What holds on a node where no container may be root (`allowRootContainers: false`).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NonRoot {
+    /// As whom a container runs that names no user (`defaultRunAsUser`); not 0.
+    pub user: u32,
+    /// Its group, if it names none either (`defaultRunAsGroup`); not 0.
+    pub group: u32,
+    /// The capabilities that containers may ask for, a bit each (`allowedCapabilities`).
+    pub allowed: u64,
 }
 
 impl Security {
     /// Whether it must see the pod's own files in the state directory and nothing else there: as root
     /// it may look anyway, and as another user it could not even get to its own.
     pub fn is_secluded(&self) -> bool {
-        self.has_read_only_root || self.user.is_some_and(|user| user != 0)
+        self.has_read_only_root || !self.is_root()
+    }
+
+    /// Whether its program begins as root.
+    pub fn is_root(&self) -> bool {
+        self.user.is_none_or(|user| user == 0)
+    }
+
+    /// The capabilities that its program begins with, a bit each: root has all that are not dropped, another user
+    /// those alone that it asked for.
+    pub fn capabilities(&self) -> u64 {
+        let granted = if self.is_root() { u64::MAX } else { self.added };
+        granted & !self.dropped & known()
     }
 }
 
@@ -109,6 +144,18 @@ pub fn capability(name: &str) -> Option<u64> {
     1_u64.checked_shl(u32::try_from(number).ok()?)
 }
 
+/// Those that a pod may ask for, a bit each.
+pub fn addable() -> u64 {
+    let bits = ADDABLE.iter().filter_map(|name| capability(name));
+    bits.fold(0, |bits, bit| bits | bit)
+}
+
+/// All of them, a bit each.
+fn known() -> u64 {
+    let bits = CAPABILITIES.iter().filter_map(|name| capability(name));
+    bits.fold(0, |bits, bit| bits | bit)
+}
+
 /// The names of those whose bits are set.
 pub fn names(bits: u64) -> Vec<&'static str> {
     let all = CAPABILITIES.iter().copied();
@@ -137,5 +184,29 @@ mod tests {
         }
         assert_eq!(names(1 | 1 << 13), ["CHOWN", "NET_RAW"]);
         assert!(ADDABLE.iter().all(|name| capability(name).is_some()));
+        assert_eq!(known(), (1 << 41) - 1);
+    }
+
+    #[test]
+    fn a_program_begins_with_what_is_left_to_root_or_was_asked_for() {
+        let chown = 1;
+        for (user, dropped, added, expected) in [
+            (None, 0, 0, known()),
+            (Some(0), !chown, chown, chown),
+            (Some(0), chown, 0, known() & !chown),
+            (Some(5), 0, 0, 0),
+            (Some(5), 0, chown, chown),
+            (Some(5), !chown, chown, chown),
+            (Some(5), chown, chown, 0),
+            (Some(5), 0, u64::MAX, known()),
+        ] {
+            let security = Security {
+                user,
+                dropped,
+                added,
+                ..Security::default()
+            };
+            assert_eq!(security.capabilities(), expected, "{security:?}");
+        }
     }
 }

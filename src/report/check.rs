@@ -121,7 +121,7 @@ impl ObjectCheck {
         self.admitted = verdict.is_admitted();
         self.qos_class = Some(verdict.qos().to_string());
         self.reasons = verdict.reasons().iter().map(ReasonRow::from).collect();
-        self.defaults = verdict.defaults().iter().map(DefaultRow::from).collect();
+        self.defaults = DefaultRow::all(verdict);
         self.effective = Some(verdict.effective().into());
     }
 }

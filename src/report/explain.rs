@@ -11,7 +11,8 @@
 //!            "reasons": [{"code", "field", "message", "container"}], "warnings": [text],
 //!            "defaults": [{"container", "list", "resource", "amount", "rule"}],
 //!            "effective": {"requests", "limits"},
-//!            "containers": [{"name", "requests", "limits", "oomScoreAdj"}],
+//!            "containers": [{"name", "requests", "limits", "oomScoreAdj", "security": {"user", "group", "groups",
+//!                            "noNewPrivileges", "capabilities", "dropped", "readOnlyRootFilesystem"}}],
 //!            "cgroups": [{"path", "level": "node", "qos", "pod" or "container", "container",
 //!                         "files": {"cpu.max": "50000 100000", …}, "notes": [text],
 //!                         "kernel": {"cpu.max": "50000 100000", …},
@@ -24,6 +25,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use super::security::SecurityRow;
 use crate::admission::{Defaulted, Reason, Verdict};
 use crate::cgroup::{CgroupPath, Node as CgroupNode, Tree};
 use crate::manifest::Problem;
@@ -185,17 +187,17 @@ impl From<&Reason> for ReasonRow {
     }
 }
 
-/// One amount that was filled in.
+/// One amount, or who a container is, that was filled in.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DefaultRow {
     /// The container; absent for the pod as a whole.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub container: Option<String>,
-    /// `requests` or `limits`.
+    /// `requests`, `limits` or `securityContext`.
     pub list: String,
-    /// The resource.
+    /// The resource, or the field.
     pub resource: String,
-    /// The amount.
+    /// The amount, or what the field holds.
     pub amount: String,
     /// The rule, in words.
     pub rule: String,
@@ -224,6 +226,9 @@ pub struct ContainerExplanation {
     pub amounts: Amounts,
     /// `oom_score_adj` of its processes; null for a pod that is refused.
     pub oom_score_adj: Option<i32>,
+    /// Who its program is; absent where the node starts none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub security: Option<SecurityRow>,
 }
 
 /// One cgroup.
@@ -280,7 +285,7 @@ impl<'a> From<&'a Verdict> for Judged<'a> {
             pod: verdict.pod(),
             qos: verdict.qos(),
             effective: verdict.effective(),
-            defaults: verdict.defaults().iter().map(DefaultRow::from).collect(),
+            defaults: DefaultRow::all(verdict),
             reasons: verdict.reasons(),
             warnings: verdict.warnings(),
         }
@@ -300,6 +305,7 @@ pub fn pod(
         own.map(|(_, score)| *score)
     };
     let containers = judged.effective.containers.iter();
+    let containers = judged.pod.all_containers().zip(containers);
     PodExplanation {
         namespace: judged.pod.namespace.clone(),
         name: judged.pod.name.clone(),
@@ -311,10 +317,11 @@ pub fn pod(
         defaults: judged.defaults,
         effective: judged.effective.into(),
         containers: containers
-            .map(|container| ContainerExplanation {
+            .map(|((.., own), container)| ContainerExplanation {
                 name: container.name.clone(),
                 amounts: (&container.resources).into(),
                 oom_score_adj: score(&container.name),
+                security: own.has_command().then(|| (&own.security).into()),
             })
             .collect(),
         cgroups: wanted.map_or_else(Vec::new, |(pod, levels)| cgroups(pod, levels, found)),

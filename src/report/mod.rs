@@ -13,6 +13,7 @@ pub mod oom;
 pub mod pod;
 pub mod policy;
 pub mod resize;
+pub mod security;
 pub mod stats;
 pub mod table;
 pub mod top;

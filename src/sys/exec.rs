@@ -43,6 +43,8 @@ pub struct Credentials {
     pub group: u32,
     /// All further groups.
     pub groups: Vec<u32>,
+    /// What a user who is not root can do all the same, as can all that it starts: capabilities, a bit each.
+    pub capabilities: u64,
 }
 
 /// What the child gets as standard input, output and error.
@@ -160,6 +162,25 @@ pub fn outcome(fd: &OwnedFd) -> io::Result<Option<(Step, io::Error)>> {
     Ok(Some((step, error)))
 }
 
+/// The kernel's `struct __user_cap_header_struct`.
+#[repr(C)]
+struct CapabilityHeader {
+    version: u32,
+    pid: libc::c_int,
+}
+
+/// The version of it that has capabilities above 31 (`_LINUX_CAPABILITY_VERSION_3`).
+const CAPABILITY_VERSION: u32 = 0x2008_0522;
+
+/// The kernel's `struct __user_cap_data_struct`, of 32 capabilities.
+#[repr(C)]
+#[derive(Clone, Copy)]
+struct CapabilityWord {
+    effective: u32,
+    permitted: u32,
+    inheritable: u32,
+}
+
 /// The kernel's `struct sigaction`; all zero it is the default. Two architectures lack `restorer`,
 /// where the last word is not read.
 #[repr(C)]
@@ -253,13 +274,59 @@ unsafe fn become_user(own: &Credentials) -> bool {
         user,
         group,
         groups,
+        capabilities,
     } = own;
+    // Root has what it has; what it shall not have was taken from it before.
+    let keeps = *user != 0 && *capabilities != 0;
     // SAFETY: bare system calls on numbers, and on a list that is borrowed.
     unsafe {
-        libc::syscall(libc::SYS_setgroups, groups.len(), groups.as_ptr()) == 0
+        (!keeps || prctl(libc::PR_SET_KEEPCAPS, 1, 0))
+            && libc::syscall(libc::SYS_setgroups, groups.len(), groups.as_ptr()) == 0
             && libc::syscall(libc::SYS_setresgid, *group, *group, *group) == 0
             && libc::syscall(libc::SYS_setresuid, *user, *user, *user) == 0
+            && (!keeps || keep(*capabilities))
     }
+}
+
+/// Keeps these capabilities and no other, over each `execve` (they are ambient).
+///
+/// # Safety
+/// As `become_program`.
+unsafe fn keep(capabilities: u64) -> bool {
+    let word = |bits: u64| {
+        let bits = u32::try_from(bits & 0xffff_ffff).unwrap_or(0);
+        CapabilityWord {
+            effective: bits,
+            permitted: bits,
+            inheritable: bits,
+        }
+    };
+    let words = [word(capabilities), word(capabilities >> 32)];
+    let header = CapabilityHeader {
+        version: CAPABILITY_VERSION,
+        pid: 0,
+    };
+    // SAFETY: bare system calls on numbers and on two structures of this stack.
+    unsafe {
+        if libc::syscall(libc::SYS_capset, &raw const header, words.as_ptr()) != 0 {
+            return false;
+        }
+        for number in 0..u64::BITS {
+            let is_kept = capabilities >> number & 1 == 1;
+            let raise = libc::PR_CAP_AMBIENT_RAISE.unsigned_abs().into();
+            if is_kept && !prctl(libc::PR_CAP_AMBIENT, raise, number.into()) {
+                return false;
+            }
+        }
+    }
+    true
+}
+
+/// # Safety
+/// As `become_program`.
+unsafe fn prctl(option: libc::c_int, first: libc::c_ulong, second: libc::c_ulong) -> bool {
+    // SAFETY: a bare system call on numbers.
+    unsafe { libc::syscall(libc::SYS_prctl, option, first, second, 0_u64, 0_u64) == 0 }
 }
 
 /// # Safety

@@ -11,6 +11,7 @@ mod pods;
 
 mod defaults;
 mod fit;
+mod privilege;
 mod properties;
 mod resources;
 mod rules;

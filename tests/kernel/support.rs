@@ -3,6 +3,7 @@
 use nix::errno::Errno;
 use std::fs::{self, File};
 use std::io::{self, Write};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 /// A cgroup. The runner removes every one after the test.
@@ -52,7 +53,7 @@ pub fn errno(result: io::Result<()>) -> Result<(), Errno> {
     result.map_err(|error| Errno::from_raw(error.raw_os_error().unwrap_or_default()))
 }
 
-/// The machine's disk, mounted below `/tmp`.
+/// The machine's disk, mounted below `/tmp`; everybody may write there.
 pub fn disk() -> Result<PathBuf, Box<dyn std::error::Error>> {
     let target = PathBuf::from("/tmp/disk");
     fs::create_dir_all(&target)?;
@@ -63,5 +64,6 @@ pub fn disk() -> Result<PathBuf, Box<dyn std::error::Error>> {
         nix::mount::MsFlags::empty(),
         None::<&str>,
     )?;
+    fs::set_permissions(&target, fs::Permissions::from_mode(0o1777))?;
     Ok(target)
 }

@@ -91,6 +91,56 @@ fn what_is_dropped_is_gone_for_root_and_its_children() {
 }
 
 #[test]
+fn a_user_has_what_it_asks_for_and_nothing_more_in_all_that_it_starts() {
+    let Some(node) = node() else { return };
+    let (bind, chown) = (1 << 10, 1);
+    let security = Security {
+        user: Some(12_345),
+        // What is dropped by its name is not had, whoever asks for it.
+        dropped: chown,
+        added: bind | chown,
+        no_new_privileges: true,
+        ..Security::default()
+    };
+    let script = "sh -c 'grep -h -e CapPrm -e CapEff -e CapAmb /proc/self/status'; \
+                  touch f && chown 5 f 2>/dev/null || echo may not";
+    let told = says(&node, &spec(script, security));
+    let has = |set: &str| format!("out: {set}:\t0000000000000400");
+    let expected = [
+        has("CapPrm"),
+        has("CapEff"),
+        has("CapAmb"),
+        "out: may not".to_owned(),
+    ];
+    assert_eq!(told, expected);
+}
+
+#[test]
+fn a_user_can_open_its_output_and_has_no_bound_on_tasks_but_its_cgroups() {
+    let Some(node) = node() else { return };
+    let security = Security {
+        user: Some(12_345),
+        ..Security::default()
+    };
+    let script = "echo one > /dev/stdout; echo two > /dev/stderr; \
+                  grep 'Max processes' /proc/self/limits | tr -s ' '";
+    let mut told = says(&node, &spec(script, security));
+    told.sort();
+    assert_eq!(
+        (told[0].as_str(), told[2].as_str()),
+        ("err: two", "out: one")
+    );
+    // Only whoever may lift it does.
+    let own = fs::read_to_string("/proc/self/status").unwrap();
+    let own = own.lines().find_map(|line| line.strip_prefix("CapEff:\t"));
+    let sys_resource = u64::from_str_radix(own.unwrap(), 16).unwrap() >> 24 & 1;
+    if sys_resource == 1 {
+        let expected = "out: Max processes unlimited unlimited processes";
+        assert_eq!(told[1].trim_end(), expected);
+    }
+}
+
+#[test]
 fn a_read_only_root_leaves_its_own_directories() {
     let Some(node) = node() else { return };
     let outside = node.temp.path().join("outside");

@@ -170,6 +170,10 @@ same "reload of a bad file"
 # --- what takes rights ------------------------------------------------------------------------------------------
 check "journalctl POD=web" says 'Started container app' journalctl -o cat POD=web NAMESPACE=default CONTAINER=app
 check "and of no other pod" not says 'batch' journalctl -o cat POD=web
+check "a pod that says nothing is nobody" says '^65534 ' user_of web
+check "one that asks to be root is refused" says 'must not run as root: allowRootContainers is false' allot apply --dry-run -f /payload/limits.yaml
+sed -i 's/^allowRootContainers: .*/allowRootContainers: true/' "$config"
+check "reload with root allowed" systemctl reload allotd.service
 check "more pods" allot apply -f /payload/limits.yaml
 check "a limit of the disk is kept by the kernel" within 60 says 'refused' allot logs writer
 check "an OOM kill is on record with its victim" within 60 says 'tail' allot oom leak
@@ -183,6 +187,8 @@ check "that process can be ended" allot delete pod other writer leak
 gone() { ! allot get pod "$1"; }
 check "and is" within 60 gone other
 check "the disk's limits are gone with the pod" within 30 gone writer
+cp "$kept/config" "$config"
+check "reload with root not allowed" systemctl reload allotd.service
 same "other pods"
 
 # --- all of it ends and begins -------------------------------------------------------------------------------------

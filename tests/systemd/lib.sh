@@ -70,6 +70,7 @@ shows() { # TEXT COMMAND...: the very text
 cgroup_of() { find "$pods" -name "pod$(allot get pod "$1" -o json | sed -n 's/^ *"uid": "\(.*\)".*/\1/p' | head -n 1)"; }
 phase() { [ "$(allot get pod "$1" -o json | sed -n 's/^ *"phase": "\(.*\)".*/\1/p')" = "$2" ]; }
 ready() { says '1/1 *Running' allot get pod "$1" --no-headers; }
+user_of() { stat -c '%u %g' "/proc/$(head -n 1 "$(cgroup_of "$1")/app/cgroup.procs")"; }
 main_pid() { systemctl show "$1" --property=MainPID --value; }
 value_of() { systemctl show "$1" --property="$2" --value; }
 no_drift() { allot diff; }

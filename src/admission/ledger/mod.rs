@@ -84,6 +84,7 @@ impl Ledger {
             cluster_quotas: self.cluster_quotas(namespace).collect(),
             limited,
             cpus: None,
+            non_root: None,
         }
     }
 

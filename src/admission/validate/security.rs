@@ -2,7 +2,7 @@
 
 use crate::admission::Reason;
 use crate::model::Container;
-use crate::model::security::{ADDABLE, capability, names};
+use crate::model::security::{ADDABLE, addable, names};
 
 /// Every rule that a container at this place breaks.
 pub(super) fn check(path: &str, container: &Container) -> Vec<Reason> {
@@ -24,9 +24,7 @@ pub(super) fn check(path: &str, container: &Container) -> Vec<Reason> {
             Some(_) => {}
         }
     }
-    let addable = ADDABLE.iter().filter_map(|name| capability(name));
-    let addable = addable.fold(0, |bits, bit| bits | bit);
-    let excess = security.added & !addable;
+    let excess = security.added & !addable();
     if excess != 0 {
         let field = format!("{place}.capabilities.add");
         let names = names(excess);
@@ -48,7 +46,7 @@ pub(super) fn check(path: &str, container: &Container) -> Vec<Reason> {
 mod tests {
     use super::*;
     use crate::model::pod::ResizePolicy;
-    use crate::model::security::Security;
+    use crate::model::security::{Security, capability};
     use crate::model::{ContainerKind, Resources};
 
     fn told(security: Security) -> Vec<String> {

@@ -269,3 +269,39 @@ fn it_comes_back_when_its_namespace_has_ended() {
     bench.put_in(&key, "c", second);
     assert_eq!(bench.processes(&key, "c"), [second]);
 }
+
+#[test]
+fn a_file_that_asks_for_root_waits_until_that_is_allowed_and_stays_root_after() {
+    let mut bench = bench();
+    let pid = bench.next_process();
+    let mut spec = one("Always");
+    spec["securityContext"] = json!({"runAsUser": 0});
+    write(&mut bench, "web.json", &manifest("first", &spec));
+    let refused = |agent: &mut Agent| {
+        let told = problems(agent);
+        told.iter()
+            .any(|it| it.contains("spec.securityContext.runAsUser: must not run as root"))
+    };
+    bench.until("the refusal", refused);
+    assert!(!bench.agent().pods.contains_key(&key()));
+    let allow = |bench: &mut Bench, root: bool| {
+        let mut config = bench.agent().config.clone();
+        config.allow_root_containers = root;
+        bench.agent().reload(Ok(Box::new(config))).unwrap();
+    };
+    allow(&mut bench, true);
+    until_runs(&mut bench, "first", pid);
+    assert!(problems(bench.agent()).is_empty());
+
+    allow(&mut bench, false);
+    bench.crash();
+    bench.until("the files to be seen", |agent| {
+        agent.statics.files.is_some()
+    });
+    bench.pass(Duration::from_millis(50));
+    assert_eq!(bench.processes(&key(), "c"), [pid]);
+    assert!(problems(bench.agent()).is_empty());
+    // A changed file is a new pod.
+    write(&mut bench, "web.json", &manifest("second", &spec));
+    bench.until("the refusal", refused);
+}

@@ -67,7 +67,13 @@ fn defaults(row: &ObjectCheck) -> Vec<String> {
         if !amounts.contains_key(&key) {
             order.push(key);
         }
-        let text = format!("{}.{} {}", one.list, one.resource, one.amount);
+        // Fields of a securityContext are known by their names.
+        let list = if one.is_of_security() {
+            String::new()
+        } else {
+            format!("{}.", one.list)
+        };
+        let text = format!("{list}{} {}", one.resource, one.amount);
         amounts.entry(key).or_default().push(text);
     }
     let line = |key: &(Option<&str>, &str)| {

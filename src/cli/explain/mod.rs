@@ -4,6 +4,7 @@
 //! input. Otherwise the daemon tells of a pod that it keeps, with what the kernel holds.
 
 pub mod offline;
+mod security;
 pub mod text;
 
 use std::io::Write;

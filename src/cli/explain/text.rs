@@ -2,6 +2,7 @@
 //!
 //! Decides layout and, for each file, which amount of the spec is named as its origin.
 
+use super::security;
 use crate::cli::render::Page;
 use crate::report::explain::{
     Amounts, CgroupExplanation, NodeExplanation, PodExplanation, QuotaExplanation, ReasonRow,
@@ -68,7 +69,7 @@ pub fn reason(reason: &ReasonRow) -> String {
     line
 }
 
-/// Its amounts, the defaults among them, and its cgroups.
+/// Its amounts, the defaults among them, who its containers are, and its cgroups.
 pub fn body(pod: &PodExplanation) -> Page {
     let mut page = Page::description();
     page.texts(0, &["Resources:"]);
@@ -77,6 +78,7 @@ pub fn body(pod: &PodExplanation) -> Page {
         amounts(&mut page, pod, Some(&container.name), &container.amounts);
     }
     amounts(&mut page, pod, None, &pod.effective);
+    security::table(&mut page, pod);
     if !pod.cgroups.is_empty() {
         page.texts(0, &["Cgroups:"]);
     }

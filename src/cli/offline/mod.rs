@@ -16,6 +16,7 @@ use super::input::InputPod;
 use crate::admission::{self, Demand, Situation, Verdict};
 use crate::config::Config;
 use crate::manifest::{Located, Object, Problem};
+use crate::model::security::NonRoot;
 use crate::model::{LimitedResource, Node, Pod, ResourceList};
 
 pub use node::node;
@@ -46,6 +47,7 @@ pub fn config(path: Option<&Path>) -> Result<Config, CliError> {
 pub struct Room<'a> {
     node: &'a Node,
     limited: Vec<LimitedResource>,
+    non_root: Option<NonRoot>,
     used: ResourceList,
     pods: u64,
     /// LimitRanges and quotas, with what is used of them.
@@ -58,6 +60,7 @@ impl<'a> Room<'a> {
         Self {
             node,
             limited: config.limited_resources(),
+            non_root: config.non_root(),
             used: ResourceList::default(),
             pods: 0,
             policies,
@@ -82,6 +85,7 @@ impl<'a> Room<'a> {
                 policies.of_cluster(&pod.namespace)
             },
             limited: if is_over { &[] } else { &self.limited },
+            non_root: self.non_root.as_ref().filter(|_| !is_over),
             ..Situation::new(self.node, &self.used, self.pods)
         };
         let verdict = admission::admit(pod, &situation);

@@ -4,7 +4,7 @@
 use k8s_openapi::api::core::v1;
 
 use super::Remark;
-use crate::model::security::{Security, capability};
+use crate::model::security::{Said, Security, capability};
 
 /// The greatest user or group (Kubernetes').
 const MAX_ID: i64 = 2_147_483_647;
@@ -123,6 +123,10 @@ pub(super) fn of_container(
         added,
         no_new_privileges: own.allow_privilege_escalation == Some(false),
         has_read_only_root: own.read_only_root_filesystem == Some(true),
+        said: Said {
+            user_by_pod: own.run_as_user.is_none() && user.is_some(),
+            wants_to_gain: own.allow_privilege_escalation == Some(true),
+        },
     }
 }
 
@@ -239,10 +243,18 @@ mod tests {
             ..Security::default()
         };
         assert_eq!(security, expected);
-        let (security, ..) = read(&pod, &Value::Null);
+        let (security, ..) = read(&pod, &json!({"allowPrivilegeEscalation": true}));
         assert_eq!(
             (security.user, security.must_not_be_root),
             (Some(1000), true)
+        );
+        let (user_by_pod, wants_to_gain) = (true, true);
+        assert_eq!(
+            security.said,
+            Said {
+                user_by_pod,
+                wants_to_gain
+            }
         );
         assert_eq!(read(&Value::Null, &Value::Null).0, Security::default());
     }

@@ -101,6 +101,9 @@ fn start(dir: &OwnedFd, spec: &Spec) -> Result<Running, Failure> {
     };
     let pipe = || pipe_with(PipeFlags::CLOEXEC).map_err(|error| set_up(error.to_string()));
     let ((out_read, out_write), (err_read, err_write)) = (pipe()?, pipe()?);
+    if let Some(credentials) = &program.credentials {
+        confine::make_room(credentials, &[&out_write, &err_write]).map_err(set_up)?;
+    }
     let copier = Copier::new(log, out_read, err_read).map_err(|e| set_up(e.to_string()))?;
     let stdin = openat(
         CWD,

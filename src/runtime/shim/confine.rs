@@ -1,11 +1,15 @@
-//! What a program loses before it begins: capabilities, the gain of others, its being root.
+//! What a program loses before it begins: capabilities, the gain of others, its being root. And what it needs to be
+//! somebody else: its directory, its output, room for its tasks.
 //!
 //! It reads `/etc/passwd` itself: the static build must not ask NSS.
 
 use std::io;
 
+use std::os::fd::OwnedFd;
+
 use rustix::fs::{CWD, Mode, OFlags, fchown, openat};
-use rustix::process::{Gid, Uid};
+use rustix::io::Errno;
+use rustix::process::{Gid, Resource, Rlimit, Uid, setrlimit};
 use rustix::thread::{
     CapabilitySet, capability_is_in_bounding_set, remove_capability_from_bounding_set,
     set_no_new_privs,
@@ -50,13 +54,46 @@ pub(super) fn credentials(security: &Security) -> Result<Option<Credentials>, St
     let group = match group {
         Some(group) => *group,
         None if user == 0 => 0,
-        None => known_group(user)?.unwrap_or(NO_GROUP),
+        // Root's is nobody's by default, whatever the list says of a user.
+        None => known_group(user)?
+            .filter(|group| *group != 0)
+            .unwrap_or(NO_GROUP),
     };
     Ok(Some(Credentials {
         user,
         group,
         groups: groups.clone(),
+        capabilities: security.capabilities(),
     }))
+}
+
+/// Gives the pipes of its output to the user, who could not open `/dev/stdout` otherwise, and lets it have as many
+/// tasks as its cgroup: the kernel would count all that a user runs on the machine, so pods of one user would take
+/// them from each other.
+pub(super) fn make_room(credentials: &Credentials, output: &[&OwnedFd]) -> Result<(), String> {
+    let (user, group) = owner(credentials);
+    for pipe in output {
+        fchown(pipe, Some(user), Some(group)).map_err(|errno| {
+            format!(
+                "cannot give its output to user {}: {errno}",
+                credentials.user
+            )
+        })?;
+    }
+    let unlimited = Rlimit {
+        current: None,
+        maximum: None,
+    };
+    match setrlimit(Resource::Nproc, unlimited) {
+        // Whoever may not lift it lives with it.
+        Ok(()) | Err(Errno::PERM) => Ok(()),
+        Err(errno) => Err(format!("cannot lift the limit of a user's tasks: {errno}")),
+    }
+}
+
+fn owner(credentials: &Credentials) -> (Uid, Gid) {
+    let Credentials { user, group, .. } = credentials;
+    (Uid::from_raw(*user), Gid::from_raw(*group))
 }
 
 /// Gives the scratch directory to the user, who could not write to it otherwise.
@@ -67,10 +104,7 @@ pub(super) fn give_scratch(spec: &Spec, credentials: &Credentials) -> Result<(),
     let shown = path.display();
     let scratch = openat(CWD, path, DIRECTORY | OFlags::NOFOLLOW, Mode::empty())
         .map_err(|errno| format!("cannot open {shown}: {errno}"))?;
-    let (user, group) = (
-        Uid::from_raw(credentials.user),
-        Gid::from_raw(credentials.group),
-    );
+    let (user, group) = owner(credentials);
     fchown(&scratch, Some(user), Some(group))
         .map_err(|errno| format!("cannot give {shown} to user {}: {errno}", credentials.user))
 }

@@ -82,6 +82,9 @@ fn run(path: &Path, time: Duration, words: Vec<String>) -> Result<Outcome, Strin
     };
     let failed = |error: Errno| error.to_string();
     let (read, write) = pipe_with(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK).map_err(failed)?;
+    if let Some(credentials) = &program.credentials {
+        confine::make_room(credentials, &[&write])?;
+    }
     // The program's end blocks, as programs expect.
     rustix::fs::fcntl_setfl(&write, OFlags::empty()).map_err(failed)?;
     let flags = OFlags::RDONLY | OFlags::CLOEXEC;

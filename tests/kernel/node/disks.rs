@@ -131,7 +131,8 @@ fn the_kernel_keeps_the_limit_on_xfs() -> Outcome {
                 && message.ends_with("further writes get \"No space left on device\"")
         }))
     })?;
-    assert_eq!(phase("full")?, "Running");
+    // It may have filled the disk before it was known to run.
+    wait("it to run", || Ok(phase("full")? == "Running"))?;
     assert!(events("StorageNotEnforced")?.is_empty());
     let used = usage("full")?;
     let bytes = used["disk"]["bytes"].as_u64().unwrap_or(0);

@@ -1,6 +1,7 @@
 //! The whole agent on this kernel: allotd as a process, its API on the socket, the cgroup files as the
 //! kernel shows them.
 
+pub mod burst;
 pub mod command_line;
 pub mod cpus;
 pub mod crash;

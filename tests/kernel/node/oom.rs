@@ -51,7 +51,8 @@ pub fn kills(pod: &str, number: usize) -> Anything<Vec<Value>> {
 }
 
 fn make_signal() -> nix::Result<()> {
-    mkfifo(SIGNAL, Mode::S_IRWXU)
+    // The container that waits for it is not root.
+    mkfifo(SIGNAL, Mode::S_IRWXU | Mode::S_IROTH)
 }
 
 fn a_kill_at_the_containers_limit_is_reported_at_once() -> Outcome {

@@ -13,6 +13,9 @@ tests![
     a_group_kill_takes_what_lies_below,
 ];
 
+/// Only root can make cgroups below its own.
+const ROOT: &str = "allowRootContainers: true";
+
 /// Two cgroups below the container's, which then has no processes itself; `inner` has a limit.
 fn splits(limit: &str) -> String {
     format!(
@@ -40,7 +43,7 @@ fn oom_events(name: &str) -> Anything<String> {
 }
 
 fn a_kill_for_an_inner_limit_is_the_containers() -> Outcome {
-    let _daemon = Daemon::start()?;
+    let _daemon = Daemon::start_with(ROOT)?;
     let made = create(&pod("nested", &one("33554432")))?;
     let pid = running_pid("nested", "c")?;
     let kill = kills("nested", 1)?.remove(0);
@@ -76,7 +79,7 @@ fn a_kill_for_an_inner_limit_is_the_containers() -> Outcome {
 }
 
 fn a_group_kill_takes_what_lies_below() -> Outcome {
-    let _daemon = Daemon::start()?;
+    let _daemon = Daemon::start_with(ROOT)?;
     create(&pod("nested", &one("max")))?;
     let kills = kills("nested", 2)?;
     for kill in &kills {
