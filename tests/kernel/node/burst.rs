@@ -108,8 +108,8 @@ fn a_resized_limit_takes_its_burst_with_it() -> Outcome {
         let place = "/spec/containers/0/resources";
         let patch = json!([{"op": "replace", "path": format!("{place}/limits/cpu"), "value": limit},
             {"op": "replace", "path": format!("{place}/requests/cpu"), "value": limit}]);
-        let path = "/api/v1/namespaces/default/pods/web/resize";
-        super::daemon::request("PATCH", path, Some(&patch.to_string()))
+        let url = "/api/v1/namespaces/default/pods/web/resize";
+        super::daemon::request("PATCH", url, Some(&patch.to_string()))
     };
     assert_eq!(times(&web, "a")?, (20_000, 10_000));
     // Down to the burst itself, and up: at every moment the kernel holds no burst above the quota.

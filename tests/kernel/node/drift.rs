@@ -83,7 +83,7 @@ fn every_file_is_repaired_and_recorded() -> Outcome {
             repairs += 1;
         }
     }
-    let each = (daemon.cpu_time()? - before) / u32::try_from(repairs)?;
+    let each = daemon.cpu_time()?.saturating_sub(before) / u32::try_from(repairs)?;
     println!("measured: {repairs} repairs took {each:?} of CPU each");
     if counts_instructions()? {
         // A nanosecond is one instruction, of which processors of today do several.
