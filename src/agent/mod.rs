@@ -45,6 +45,7 @@ mod sampler;
 mod settle;
 mod since;
 mod spaces;
+mod stamp;
 mod statics;
 mod stop;
 mod tell;

@@ -31,9 +31,6 @@ use crate::units::Quantity;
 /// The leaf that shims live in, beside the pods: they outlive the agent under any supervisor.
 const SHIMS: &str = "shims";
 
-/// The store key of the stamp.
-const STAMP_KEY: &str = "node/enforced-by";
-
 impl Agent {
     /// The agent as the last one left it.
     pub(super) fn restore(parts: Parts) -> Result<Self, StartupError> {
@@ -70,6 +67,7 @@ impl Agent {
         for entry in pods {
             agent.restore_pod(&entry);
         }
+        agent.forgive_in_a_new_boot();
         agent.reattach_all();
         agent.assume_applied();
         agent.begin_placing();
@@ -87,53 +85,6 @@ impl Agent {
         agent.end_namespaces();
         agent.statics = Statics::start(&agent.config, &agent.node.name, &agent.handle);
         Ok(agent)
-    }
-
-    /// What an agent like this one had in effect for a pod, in this boot, it has not changed since: what
-    /// differs now was changed by somebody else while no agent ran. Levels follow sums over pods, of which the
-    /// last may not have been written, so nothing is assumed of them.
-    fn assume_applied(&mut self) {
-        let stamp = self.stamp_text();
-        let last = self.store.get(STAMP_KEY).ok().flatten();
-        if last.is_none_or(|last| last.value != stamp.as_bytes()) {
-            return;
-        }
-        let was_enforced = |entry: &&PodEntry| {
-            let mut conditions = entry.record.conditions.iter();
-            entry.placed
-                && entry.record.resizing.is_none()
-                && conditions.any(|one| one.kind == ENFORCED && one.status)
-        };
-        for entry in self.pods.values().filter(was_enforced) {
-            for (path, node) in self.wanted.within(&entry.path()) {
-                let mut node = node.clone();
-                // What is shared follows other pods, and may have moved before it was written.
-                let own = |file: &InterfaceFile| file.controller() != Controller::Cpuset;
-                node.settings.retain(|file, _| own(file));
-                self.applied.insert(path.clone(), node);
-            }
-        }
-    }
-
-    /// By whom and for which node values are in effect from now on.
-    pub(super) fn stamp(&mut self) {
-        let stamp = self.stamp_text().into_bytes();
-        let last = self.store.get(STAMP_KEY).ok().flatten();
-        if last.is_none_or(|last| last.value != stamp) {
-            let change = Change::Put(STAMP_KEY.to_owned(), stamp, Expect::Any);
-            // Without it the next agent calls a drift a new value: it is repaired all the same.
-            drop(self.commit(vec![change]));
-        }
-    }
-
-    fn stamp_text(&self) -> String {
-        format!(
-            "{} {} {:?} {:?}",
-            env!("CARGO_PKG_VERSION"),
-            self.system.boot_id,
-            self.policy,
-            self.node
-        )
     }
 
     fn make_shim_cgroup(&mut self) {
