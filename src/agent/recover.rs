@@ -19,13 +19,12 @@ use super::statics::Statics;
 use k8s_openapi::api::core::v1;
 
 use crate::admission::{self, AdmittedPod};
-use crate::cgroup::{CgroupPath, Controller, InterfaceFile, Op, Pid};
+use crate::cgroup::{CgroupPath, Op, Pid};
 use crate::manifest::convert;
 use crate::model::{PodUid, ResourceList};
 use crate::observation::storage::projects::FileSystems;
-use crate::report::pod::ENFORCED;
 use crate::runtime::AttemptState;
-use crate::store::{Change, Entry, Expect};
+use crate::store::Entry;
 use crate::units::Quantity;
 
 /// The leaf that shims live in, beside the pods: they outlive the agent under any supervisor.
