@@ -86,8 +86,9 @@ fn every_file_is_repaired_and_recorded() -> Outcome {
     let each = daemon.cpu_time()?.saturating_sub(before) / u32::try_from(repairs)?;
     println!("measured: {repairs} repairs took {each:?} of CPU each");
     if counts_instructions()? {
-        // A nanosecond is one instruction, of which processors of today do several.
-        assert!(each < Duration::from_millis(1), "{each:?}");
+        // A nanosecond is one instruction. 2 million of them are 1 ms of a processor that does two in a nanosecond,
+        // which those of today do; a release does fewer than this build.
+        assert!(each < Duration::from_millis(2), "{each:?}");
     }
     wait("the records", || {
         let drifts = get("/apis/allotd.dev/v1/drifts")?;
