@@ -126,7 +126,7 @@ impl<'a> Pass<'a> {
             self.renew_protection(path, &node);
             match self.make_room(path, most, spare)? {
                 Room::Enough => self.lower_now(step, most, &node),
-                too_little => Ok(too_little),
+                Room::TooLittle(in_use) => Ok(Room::TooLittle(in_use)),
             }
         });
         self.touch(step, matches!(lowered, Ok(Room::Enough)));
