@@ -200,6 +200,7 @@ fn what_was_protected_before_is_not_spared_at_the_new_bound() -> Outcome {
     assert!(kept > 72 * MIB, "{kept} bytes were protected");
     fs::write(FILL, "")?;
     wait("the bound to be met", || {
+        assert_eq!(counter(&own, "memory.events", "oom_kill")?, 0);
         Ok(counter(&own, "memory.events", "max")? > 100)
     })?;
     nobody_died("web", &cgroup)?;
