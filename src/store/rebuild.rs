@@ -52,12 +52,13 @@ impl fmt::Display for Rebuilt {
             Ok(entries) => write!(f, "; a new one has the {entries} entries of its journal")?,
             Err(why) => write!(f, "; a new one is empty: {why}")?,
         }
-        if self.damaged > 0 {
-            write!(
+        match self.damaged {
+            0 => {}
+            1 => f.write_str("; a line of the journal is damaged too, and what it told is lost")?,
+            more => write!(
                 f,
-                "; {} lines of the journal are damaged too, and what they told is lost",
-                self.damaged
-            )?;
+                "; {more} lines of the journal are damaged too, and what they told is lost"
+            )?,
         }
         Ok(())
     }

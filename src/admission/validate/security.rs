@@ -34,7 +34,7 @@ pub(super) fn check(path: &str, container: &Container) -> Vec<Reason> {
             names.join(", ")
         };
         let detail = format!(
-            "a container may ask for {} only; what is not dropped it has anyway",
+            "a container may ask for {} only; what is not dropped, root has anyway",
             ADDABLE.join(", ")
         );
         reasons.push(Reason::invalid(field, shown, detail));

@@ -137,7 +137,7 @@ fn a_damaged_line_is_counted_and_what_it_told_is_all_that_is_lost() {
     assert!(!rebuilt.is_whole());
     let told = rebuilt.to_string();
     assert!(
-        told.contains("1 lines of the journal are damaged too"),
+        told.contains("a line of the journal is damaged too"),
         "{told}"
     );
     let aside = rebuilt.aside.unwrap();
