@@ -203,6 +203,7 @@ impl Agent {
         let missing = crate::translation::controllers(&self.policy).without(&controllers);
         let mut problems: Vec<_> = self.problems.values().cloned().collect();
         problems.extend(self.kernel.remarks());
+        problems.extend(self.store.journal_problem());
         problems.extend(self.evictor.faults());
         problems.extend(self.statics.problems());
         let unenforced: Vec<_> = self.unenforced.values().flatten().collect();

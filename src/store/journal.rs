@@ -59,8 +59,8 @@ impl Value {
 pub(super) struct Journal {
     path: PathBuf,
     format: u64,
-    /// Where the next line goes; or since when it has not all that the store has.
-    state: Result<Open, Instant>,
+    /// Where the next line goes; or since when it has not all that the store has, and why.
+    state: Result<Open, (Instant, String)>,
 }
 
 #[derive(Debug)]
@@ -85,7 +85,7 @@ impl Journal {
         let mut journal = Self {
             path: beside(store),
             format,
-            state: Err(Instant::now()),
+            state: Err((Instant::now(), String::new())),
         };
         journal.rewrite(revision, entries);
         journal
@@ -95,7 +95,7 @@ impl Journal {
     pub(super) fn add(&mut self, revision: u64, changes: &[Change]) -> bool {
         let open = match &mut self.state {
             Ok(open) => open,
-            Err(since) => return since.elapsed() >= AGAIN,
+            Err((since, _)) => return since.elapsed() >= AGAIN,
         };
         let changes = changes.iter().map(|change| match change {
             Change::Put(key, value, _) => (key.clone(), Some(Value::of(value))),
@@ -135,8 +135,14 @@ impl Journal {
     /// A journal with a hole would tell what never was, so nothing more is added to it.
     fn fail(&mut self, error: &io::Error) {
         let path = self.path.display();
-        tracing::error!("the second copy of the store, {path}, cannot be written: {error}");
-        self.state = Err(Instant::now());
+        let why = format!("the second copy of the store, {path}, cannot be written: {error}");
+        tracing::error!("{why}");
+        self.state = Err((Instant::now(), why));
+    }
+
+    /// Why it has not all that the store has.
+    pub(super) fn problem(&self) -> Option<String> {
+        self.state.as_ref().err().map(|(_, why)| why.clone())
     }
 }
 

@@ -242,6 +242,12 @@ impl Store {
         Ok(revision)
     }
 
+    /// Why the journal, from which a damaged store is made anew, has not all that the store has.
+    pub fn journal_problem(&self) -> Option<String> {
+        let journal = self.journal.lock();
+        journal.unwrap_or_else(PoisonError::into_inner).problem()
+    }
+
     /// What is durable goes to the journal too. A journal that fails says so in the log; the commit stands.
     fn note(&self, revision: u64, changes: &[Change]) {
         let mut journal = self.journal.lock().unwrap_or_else(PoisonError::into_inner);

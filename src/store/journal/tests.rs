@@ -184,8 +184,12 @@ fn a_journal_that_cannot_be_written_is_no_reason_to_refuse_and_has_no_hole_later
     std::fs::remove_dir(beside(&path)).unwrap();
     store.commit(&[put("b", b"2")]).unwrap();
     assert!(!beside(&path).exists(), "not tried again yet");
-    store.journal.lock().unwrap().state = Err(Instant::now().checked_sub(AGAIN).unwrap());
+    let why = store.journal_problem().unwrap();
+    assert!(why.contains("s.redb.journal, cannot be written: "), "{why}");
+    let long_ago = Instant::now().checked_sub(AGAIN).unwrap();
+    store.journal.lock().unwrap().state = Err((long_ago, why));
     store.commit(&[put("c", b"3")]).unwrap();
+    assert_eq!(store.journal_problem(), None);
     assert_eq!(
         read(&path).unwrap().unwrap().entries,
         store.list("").unwrap()
