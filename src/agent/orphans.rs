@@ -12,8 +12,9 @@ use super::events::Severity;
 use super::run::Agent;
 use crate::cgroup::{CgroupPath, Op};
 use crate::enforcement::Plan;
+use crate::model::PodUid;
 use crate::runtime::left::LeftBehind;
-use crate::store::{Change, Expect, Rebuilt};
+use crate::store::{Change, Expect, REBUILT_KEY, Rebuilt};
 use crate::translation::Place;
 
 /// So many are told one by one.
@@ -23,6 +24,10 @@ const NAMED: usize = 8;
 
 /// The store key of the boot in which something of the store was lost.
 const LOSS_KEY: &str = "node/lost-in";
+
+/// What that means.
+const LEFT_ALONE: &str =
+    "what runs without a record is left alone and not counted until the next boot";
 
 /// What is known of them.
 #[derive(Debug, Default)]
@@ -37,27 +42,36 @@ pub(super) struct Orphans {
 impl Agent {
     /// What a store that was made anew means. Where something of the old one is lost, nobody can tell a pod
     /// whose record is among it from what is left over, until a new boot has ended both.
-    pub(super) fn heed_loss(&mut self, rebuilt: Option<&Rebuilt>) {
-        if let Some(rebuilt) = rebuilt {
-            let mut told = rebuilt.to_string();
-            if !rebuilt.is_whole() {
-                told.push_str(
-                    "; what runs without a record is left alone and not counted until the next boot",
-                );
-                let boot = self.system.boot_id.clone().into_bytes();
-                let change = Change::Put(LOSS_KEY.to_owned(), boot, Expect::Any);
-                if let Err(error) = self.commit(vec![change]) {
-                    tracing::error!("that something is lost cannot be made durable: {error}");
-                }
-                self.orphans.spared = true;
-            }
-            tracing::error!("{told}");
-            self.node_event(Severity::Warning, "StoreRebuilt", &told);
-            self.problems.insert(LOSS_KEY.to_owned(), told);
+    pub(super) fn heed_loss(&mut self) {
+        match self.store.rebuilt() {
+            Ok(Some(rebuilt)) => self.tell_of_loss(&rebuilt),
+            Ok(None) => {}
+            Err(error) => tracing::error!("{error}"),
         }
         let since = self.store.get(LOSS_KEY).ok().flatten();
         self.orphans.spared |=
             since.is_some_and(|entry| entry.value == self.system.boot_id.as_bytes());
+        if self.orphans.spared {
+            let problem = format!("records of pods were lost: {LEFT_ALONE}");
+            self.problems.insert(LOSS_KEY.to_owned(), problem);
+        }
+    }
+
+    /// The event, the loss and that it is told are durable at once: whoever is killed before leaves all of it to the
+    /// next agent.
+    fn tell_of_loss(&mut self, rebuilt: &Rebuilt) {
+        let mut told = rebuilt.to_string();
+        self.problems.insert(REBUILT_KEY.to_owned(), told.clone());
+        let mut changes = vec![Change::Delete(REBUILT_KEY.to_owned(), Expect::Any)];
+        if !rebuilt.is_whole() {
+            told = format!("{told}; {LEFT_ALONE}");
+            self.orphans.spared = true;
+            let boot = self.system.boot_id.clone().into_bytes();
+            changes.push(Change::Put(LOSS_KEY.to_owned(), boot, Expect::Any));
+        }
+        self.node_event(Severity::Warning, "StoreRebuilt", &told);
+        // What the disk does not take is told again by the next agent.
+        drop(self.commit(changes));
     }
 
     /// Whether a cgroup is left alone because it may be that of a pod whose record is of no use to this agent.
@@ -100,9 +114,8 @@ impl Agent {
 
     /// Looks for files without a record, once, when all records are known.
     pub(super) fn look_for_orphaned_files(&mut self) {
-        let of = |name: &str| crate::model::PodUid::new(name);
         let is_known = |name: &str| {
-            of(name)
+            PodUid::new(name)
                 .is_some_and(|uid| self.by_uid.contains_key(&uid) || self.stranded.contains(&uid))
         };
         let found = match self.runtime.left_behind(is_known) {

@@ -48,9 +48,8 @@ impl Agent {
         let levels = parts.store.get(LEVELS_KEY)?;
         let pods = parts.store.list("pods/")?;
         let kills = Kills::restore(&parts.store.list(DIRECTORY)?, &parts.system.boot_id);
-        let rebuilt = parts.rebuilt.clone();
         let mut agent = Self::empty(parts, node, events, revision);
-        agent.heed_loss(rebuilt.as_ref());
+        agent.heed_loss();
         agent.kills = kills;
         agent.cpus = cpus;
         agent.caught_up = agent.log.is_err();

@@ -34,7 +34,7 @@ use crate::observation::watch::Watch;
 use crate::report::Tallies;
 use crate::report::node::SystemInfo;
 use crate::runtime::Runtime;
-use crate::store::{Change, Expect, Rebuilt, Store, StoreError};
+use crate::store::{Change, Expect, Store, StoreError};
 use crate::translation::{LevelTree, Totals, levels};
 
 /// At most so many messages are taken before what became due is done.
@@ -58,8 +58,6 @@ pub struct Parts {
     pub kernel: Box<dyn Hierarchy>,
     /// The durable store.
     pub store: Store,
-    /// What became of the store before it, if that could not be used.
-    pub rebuilt: Option<Rebuilt>,
     /// How containers are started.
     pub runtime: Runtime,
     /// Watches on cgroups.

@@ -50,7 +50,9 @@ impl Agent {
             let Some(entry) = self.pods.get_mut(&key) else {
                 continue;
             };
-            let names: Vec<_> = entry.record.containers.keys().cloned().collect();
+            let all = entry.record.containers.iter();
+            let waits = all.filter(|(_, it)| it.quick_ends > 0 || it.not_before.is_some());
+            let names: Vec<_> = waits.map(|(name, _)| name.clone()).collect();
             for name in names {
                 let record = entry.change(&name);
                 (record.quick_ends, record.not_before) = (0, None);

@@ -3,20 +3,16 @@
 //! Decides what of these settings goes together; what a pod says of itself is judged by `admission`.
 
 use super::Config;
-use crate::model::security::{ADDABLE, NonRoot, addable, capability};
-
-/// The greatest user or group (Kubernetes').
-const MAX_ID: u32 = 2_147_483_647;
+use crate::model::security::{ADDABLE, MAX_ID, NonRoot, addable, bits, capability};
 
 impl Config {
     /// What holds for new pods where no container may be root; `None`: any may.
     pub fn non_root(&self) -> Option<NonRoot> {
-        let allowed = self.allowed_capabilities.iter();
-        let allowed = allowed.filter_map(|name| capability(name));
+        let allowed = self.allowed_capabilities.iter().map(String::as_str);
         (!self.allow_root_containers).then(|| NonRoot {
             user: self.default_run_as_user,
             group: self.default_run_as_group,
-            allowed: allowed.fold(0, |bits, bit| bits | bit) & addable(),
+            allowed: bits(allowed) & addable(),
         })
     }
 

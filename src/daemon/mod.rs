@@ -125,7 +125,7 @@ fn parts(
     let kernel = Cgroupfs::open(&config.cgroup_root, &controllers, translation::ours)
         .with_context(|| format!("cannot use {}", config.cgroup_root.display()))?;
     let store_path = config.state_dir.join("store.redb");
-    let (store, rebuilt) = store::open_or_rebuild(&store_path, agent::FORMATS)
+    let store = store::open_or_rebuild(&store_path, agent::FORMATS)
         .with_context(|| format!("cannot use {}", store_path.display()))?;
     let noticed = handle.clone();
     let watch = Watch::start(&config.cgroup_root, move |notice| {
@@ -143,7 +143,6 @@ fn parts(
         system: system_info(),
         kernel: Box::new(kernel),
         store,
-        rebuilt,
         runtime: Runtime {
             state: config.state_dir.clone(),
             logs: config.pod_logs_dir.clone(),

@@ -40,6 +40,9 @@ pub struct Said {
     pub wants_to_gain: bool,
 }
 
+/// The greatest user or group (Kubernetes').
+pub const MAX_ID: u32 = 2_147_483_647;
+
 /// What holds on a node where no container may be root (`allowRootContainers: false`).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NonRoot {
@@ -144,16 +147,20 @@ pub fn capability(name: &str) -> Option<u64> {
     1_u64.checked_shl(u32::try_from(number).ok()?)
 }
 
+/// Those of these names, a bit each; what is no name of one has none.
+pub fn bits<'a>(names: impl IntoIterator<Item = &'a str>) -> u64 {
+    let bits = names.into_iter().filter_map(capability);
+    bits.fold(0, |all, bit| all | bit)
+}
+
 /// Those that a pod may ask for, a bit each.
 pub fn addable() -> u64 {
-    let bits = ADDABLE.iter().filter_map(|name| capability(name));
-    bits.fold(0, |bits, bit| bits | bit)
+    bits(ADDABLE.iter().copied())
 }
 
 /// All of them, a bit each.
 fn known() -> u64 {
-    let bits = CAPABILITIES.iter().filter_map(|name| capability(name));
-    bits.fold(0, |bits, bit| bits | bit)
+    bits(CAPABILITIES.iter().copied())
 }
 
 /// The names of those whose bits are set.

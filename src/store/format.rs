@@ -8,7 +8,7 @@ use std::path::Path;
 
 use redb::{ReadableDatabase, ReadableTable, Table};
 
-use super::{Entry, StoreError, entry, private_file};
+use super::{Entry, REBUILT_KEY, StoreError, entry, private_file};
 
 /// The first format there was.
 const FIRST: u64 = 1;
@@ -91,10 +91,14 @@ fn apply(
     let mut before = Vec::new();
     for row in entries.iter().map_err(StoreError::failed)? {
         let (key, value) = row.map_err(StoreError::failed)?;
-        before.push(entry(key.value(), value.value()));
+        if key.value() != REBUILT_KEY {
+            before.push(entry(key.value(), value.value()));
+        }
     }
     // All of the old ones first: a new key may be that of another old entry.
-    entries.retain(|_, _| false).map_err(StoreError::failed)?;
+    entries
+        .retain(|key, _| key == REBUILT_KEY)
+        .map_err(StoreError::failed)?;
     for old in before {
         let key = old.key.clone();
         let made = (step.change)(old).map_err(|why| StoreError::Step {

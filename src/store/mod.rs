@@ -16,7 +16,7 @@ pub use format::Step;
 #[cfg(test)]
 pub(crate) use format::write_as;
 use journal::Journal;
-pub use rebuild::{Rebuilt, open_or_rebuild};
+pub use rebuild::{REBUILT_KEY, Rebuilt, open_or_rebuild};
 use redb::{Database, ReadableDatabase, ReadableTable, TableDefinition};
 
 const ENTRIES: TableDefinition<&str, (u64, &[u8])> = TableDefinition::new("entries");
@@ -240,6 +240,15 @@ impl Store {
         write.commit().map_err(StoreError::failed)?;
         self.note(revision, changes);
         Ok(revision)
+    }
+
+    /// What became of the store before this one, until somebody deletes `REBUILT_KEY`.
+    ///
+    /// # Errors
+    /// The disk failed.
+    pub fn rebuilt(&self) -> Result<Option<Rebuilt>, StoreError> {
+        let notice = self.get(REBUILT_KEY)?;
+        Ok(notice.and_then(|notice| serde_json::from_slice(&notice.value).ok()))
     }
 
     /// Why the journal, from which a damaged store is made anew, has not all that the store has.

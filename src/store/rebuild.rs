@@ -5,12 +5,14 @@
 //! store's place that another opening would take for all there is.
 
 use std::fmt;
-use std::fs::{copy, remove_file, rename};
+use std::fs::{copy, hard_link, remove_file, rename};
 use std::io::{self, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
+use serde::{Deserialize, Serialize};
+
 use super::journal::{self, Contents};
-use super::{Step, Store, StoreError, format, private_file};
+use super::{Entry, Step, Store, StoreError, format, private_file};
 
 /// How often in a row opening may end the process before the store counts as damaged: the database does
 /// not answer all damage with an error, some with a panic. More than once, so that whoever kills the
@@ -20,8 +22,12 @@ const MAX_CRASHES: u64 = 3;
 /// The last changes may be in no journal, but their revisions were told: a new store goes on so many later.
 const GAP: u64 = 1_000_000;
 
+/// The entry that says in a store made anew that it is one. It stays until its reader deletes it, so that whoever is
+/// killed before that leaves it to the next; no step of a format gets it.
+pub const REBUILT_KEY: &str = "store/rebuilt";
+
 /// What became of a store that could not be used.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Rebuilt {
     /// Where the damaged file is now; `None` where there was none.
     pub aside: Option<PathBuf>,
@@ -32,7 +38,8 @@ pub struct Rebuilt {
 }
 
 impl Rebuilt {
-    /// Whether the new store has all that the old one had.
+    /// Whether the new store has all that the old one had, as far as its journal tells: lines that are missing at its
+    /// end are not missed.
     pub fn is_whole(&self) -> bool {
         self.entries.is_ok() && self.damaged == 0
     }
@@ -64,25 +71,20 @@ impl fmt::Display for Rebuilt {
     }
 }
 
-/// Opens the store; one that is damaged or gone is made anew from its journal, which the second value tells.
-/// One whose opening ended the process three times in a row is damaged too; the openings are counted in a file
+/// Opens the store; one that is damaged or gone is made anew from its journal, which `Store::rebuilt` tells. One whose opening ended the process three times in a row is damaged too; the openings are counted in a file
 /// beside it.
 ///
 /// # Errors
 /// A store that is in use or of a later format is left alone; so is one that cannot be moved, and one with an
 /// entry that a step does not understand.
-pub fn open_or_rebuild(
-    path: &Path,
-    steps: &[Step],
-) -> Result<(Store, Option<Rebuilt>), StoreError> {
+pub fn open_or_rebuild(path: &Path, steps: &[Step]) -> Result<Store, StoreError> {
     let count = path.with_extension("opening");
     let opened = if is_gone(path) || begin(&count) >= MAX_CRASHES {
         rebuild(path, steps)
     } else {
         match Store::open(path, steps) {
-            Ok(store) => Ok((store, None)),
             Err(error) if is_damage(&error) => rebuild(path, steps),
-            Err(error) => Err(error),
+            opened => opened,
         }
     };
     // The directory takes new files, so it lets this one go.
@@ -110,50 +112,55 @@ fn begin(count: &Path) -> u64 {
     before
 }
 
-/// At every instant either the old file or none is in the store's place, until the new one is whole.
-fn rebuild(path: &Path, steps: &[Step]) -> Result<(Store, Option<Rebuilt>), StoreError> {
+/// At every instant either the old file or the whole new one is in the store's place.
+fn rebuild(path: &Path, steps: &[Step]) -> Result<Store, StoreError> {
     let failed = |source| open_error(path, source);
-    let contents = match journal::read(path) {
-        Ok(Some(contents)) => Ok(contents),
-        Ok(None) => Err("it has no journal".to_owned()),
-        Err(error) => Err(format!("its journal cannot be read: {error}")),
+    let (mut contents, mut why) = match journal::read(path) {
+        Ok(Some(contents)) if contents.revision > 0 => (contents, None),
+        Ok(Some(contents)) => {
+            let why = "no line of its journal is as it was written";
+            (contents, Some(why.to_owned()))
+        }
+        Ok(None) => (Contents::default(), Some("it has no journal".to_owned())),
+        Err(error) => {
+            let why = format!("its journal cannot be read: {error}");
+            (Contents::default(), Some(why))
+        }
     };
-    let damaged = contents.as_ref().map_or(0, |contents| contents.damaged);
-    let contents = contents.and_then(|contents| match contents.revision {
-        0 => Err("no line of its journal is as it was written".to_owned()),
-        _ => Ok(contents),
-    });
-    if let Ok(contents) = &contents {
-        format::known(contents.format, steps)?;
+    if why.is_some() {
+        contents.format = format::target(steps);
     }
-    let exists = path.try_exists().map_err(failed)?;
-    let aside = (exists || damaged > 0)
-        .then(|| free_name(path))
-        .transpose()
-        .map_err(failed)?;
-    if let Some(aside) = aside.as_ref().filter(|_| damaged > 0) {
-        copy(journal::beside(path), journal::beside(aside)).map_err(failed)?;
+    format::known(contents.format, steps)?;
+    // What nobody has told of yet is told with this.
+    if let Some(earlier) = contents.take_notice() {
+        contents.damaged = contents.damaged.saturating_add(earlier.damaged);
+        why = why.or(earlier.entries.err());
     }
-    let made = contents.as_ref().ok().map(|contents| make(path, contents));
-    let made = made.transpose()?;
-    let aside = aside.filter(|_| exists);
-    if let Some(aside) = &aside {
-        rename(path, aside).map_err(failed)?;
+    let aside = if path.try_exists().map_err(failed)? {
+        let aside = free_name(path).map_err(failed)?;
+        hard_link(path, &aside).map_err(failed)?;
+        Some(aside)
+    } else {
+        None
+    };
+    if contents.damaged > 0 && journal::beside(path).exists() {
+        let beside = match &aside {
+            Some(aside) => aside.clone(),
+            None => free_name(path).map_err(failed)?,
+        };
+        copy(journal::beside(path), journal::beside(&beside)).map_err(failed)?;
     }
-    if let Some(made) = made {
-        rename(made, path).map_err(failed)?;
-    }
-    let store = Store::open(path, steps)?;
     let rebuilt = Rebuilt {
         aside,
-        entries: contents.map(|contents| contents.entries.len()),
-        damaged,
+        entries: why.map_or(Ok(contents.entries.len()), Err),
+        damaged: contents.damaged,
     };
-    Ok((store, Some(rebuilt)))
+    rename(make(path, contents, &rebuilt)?, path).map_err(failed)?;
+    Store::open(path, steps)
 }
 
-/// A store of these contents, beside the place of the one they are of.
-fn make(path: &Path, contents: &Contents) -> Result<PathBuf, StoreError> {
+/// A store of these contents with its notice, beside the place of the one they are of.
+fn make(path: &Path, contents: Contents, rebuilt: &Rebuilt) -> Result<PathBuf, StoreError> {
     let new = path.with_extension("rebuilt");
     match remove_file(&new) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => {
@@ -162,8 +169,22 @@ fn make(path: &Path, contents: &Contents) -> Result<PathBuf, StoreError> {
         _ => {}
     }
     let revision = contents.revision.saturating_add(GAP);
-    format::write_as(&new, contents.format, revision, &contents.entries)?;
+    let notice = serde_json::to_vec(rebuilt);
+    let mut entries = contents.entries;
+    entries.push(Entry {
+        key: REBUILT_KEY.to_owned(),
+        revision,
+        value: notice.map_err(|error| open_error(&new, error.into()))?,
+    });
+    format::write_as(&new, contents.format, revision, &entries)?;
     Ok(new)
+}
+
+impl Contents {
+    fn take_notice(&mut self) -> Option<Rebuilt> {
+        let at = self.entries.iter().position(|one| one.key == REBUILT_KEY)?;
+        serde_json::from_slice(&self.entries.remove(at).value).ok()
+    }
 }
 
 fn free_name(path: &Path) -> io::Result<PathBuf> {

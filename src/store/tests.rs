@@ -6,6 +6,17 @@ fn put(key: &str, value: &str, expect: Expect) -> Change {
     Change::Put(key.to_owned(), value.as_bytes().to_vec(), expect)
 }
 
+/// Opens it as the agent does, which takes the notice of one that was made anew.
+pub(super) fn reopen(path: &Path, steps: &[Step]) -> (Store, Option<Rebuilt>) {
+    let store = open_or_rebuild(path, steps).unwrap();
+    let rebuilt = store.rebuilt().unwrap();
+    if rebuilt.is_some() {
+        let taken = Change::Delete(REBUILT_KEY.to_owned(), Expect::Any);
+        store.commit(&[taken]).unwrap();
+    }
+    (store, rebuilt)
+}
+
 #[test]
 fn a_commit_happens_as_a_whole_or_not_at_all() {
     let dir = tempfile::tempdir().unwrap();
@@ -63,7 +74,7 @@ fn a_damaged_store_is_set_aside_and_kept() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("s.redb");
         std::fs::write(&path, &damage).unwrap();
-        let (store, rebuilt) = open_or_rebuild(&path, &[]).unwrap();
+        let (store, rebuilt) = reopen(&path, &[]);
         let rebuilt = rebuilt.unwrap();
         assert!(
             rebuilt
@@ -72,7 +83,7 @@ fn a_damaged_store_is_set_aside_and_kept() {
         );
         assert!(!rebuilt.is_whole());
         assert_eq!(std::fs::read(rebuilt.aside.unwrap()).unwrap(), damage);
-        assert_eq!(store.revision().unwrap(), 0);
+        assert_eq!(store.list("").unwrap(), []);
     }
 }
 
@@ -103,7 +114,7 @@ fn a_store_cut_short_anywhere_has_all_it_had() {
     ] {
         let path = dir.path().join(format!("cut{cut}.redb"));
         std::fs::write(&path, &whole[..cut]).unwrap();
-        let (store, rebuilt) = open_or_rebuild(&path, &[]).unwrap();
+        let (store, rebuilt) = reopen(&path, &[]);
         let kept = store.list("k/").unwrap().len();
         assert!(
             cut == 0 || kept == 50 || rebuilt.is_some_and(|rebuilt| !rebuilt.is_whole()),
@@ -112,7 +123,7 @@ fn a_store_cut_short_anywhere_has_all_it_had() {
         drop(store);
         std::fs::write(&path, &whole[..cut]).unwrap();
         std::fs::write(journal::beside(&path), &journal).unwrap();
-        let (store, rebuilt) = open_or_rebuild(&path, &[]).unwrap();
+        let (store, rebuilt) = reopen(&path, &[]);
         assert_eq!(store.list("").unwrap(), all, "cut at {cut}: {rebuilt:?}");
         assert!(rebuilt.is_none_or(|rebuilt| rebuilt.is_whole()));
     }
@@ -139,15 +150,43 @@ fn a_store_that_ends_whoever_opens_it_is_set_aside_the_fourth_time() {
     // An opening that ends well is not counted.
     std::fs::write(&count, "..").unwrap();
     for _ in 0..5 {
-        let (store, rebuilt) = open_or_rebuild(&path, &[]).unwrap();
+        let (store, rebuilt) = reopen(&path, &[]);
         assert_eq!((store.list("").unwrap().len(), rebuilt), (1, None));
         assert!(!count.exists());
     }
     std::fs::write(&count, "...").unwrap();
-    let (store, rebuilt) = open_or_rebuild(&path, &[]).unwrap();
+    let (store, rebuilt) = reopen(&path, &[]);
     assert_eq!(store.list("").unwrap().len(), 1);
     let aside = rebuilt.unwrap().aside.unwrap();
     let aside = Store::open(&aside, &[]).unwrap();
     assert_eq!(aside.list("").unwrap().len(), 1);
     assert!(!count.exists());
+}
+
+/// Whoever is killed before the loss is told leaves that to the next, be it killed once more while it makes the store
+/// anew from what there is then.
+#[test]
+fn a_loss_is_told_however_often_it_is_interrupted() {
+    for journal_is in [None, Some("no line"), Some("")] {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("s.redb");
+        std::fs::write(&path, "no store").unwrap();
+        if let Some(text) = journal_is {
+            std::fs::write(journal::beside(&path), text).unwrap();
+        }
+        for damage in [false, false, true, true, false] {
+            if damage {
+                std::fs::write(&path, "no store again").unwrap();
+            }
+            let store = open_or_rebuild(&path, &[]).unwrap();
+            let rebuilt = store.rebuilt().unwrap().unwrap();
+            assert!(!rebuilt.is_whole(), "{journal_is:?} {rebuilt}");
+            store.commit(&[put("k", "v", Expect::Any)]).unwrap();
+        }
+        let (store, rebuilt) = reopen(&path, &[]);
+        assert!(rebuilt.is_some());
+        assert_eq!(store.list("").unwrap().len(), 1, "what came since is kept");
+        drop(store);
+        assert_eq!(reopen(&path, &[]).1, None);
+    }
 }

@@ -138,7 +138,6 @@ impl Server {
             system: SystemInfo::default(),
             kernel,
             store: Store::open(&path("store.redb"), agent::FORMATS).unwrap(),
-            rebuilt: None,
             runtime: Runtime {
                 state: path("state"),
                 logs: path("logs"),

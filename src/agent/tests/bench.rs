@@ -127,7 +127,6 @@ impl Bench {
         let (send, inputs) = channel();
         self.inputs = inputs;
         let path = |name: &str| self.temp.path().join(name);
-        let (store, rebuilt) = open_or_rebuild(&path("store.redb"), FORMATS).unwrap();
         let mut config = Config {
             node_name: "node".to_owned(),
             cgroup_root: path("cgroup"),
@@ -151,8 +150,7 @@ impl Bench {
                 ..SystemInfo::default()
             },
             kernel: Box::new(self.kernel.clone()),
-            store,
-            rebuilt,
+            store: open_or_rebuild(&path("store.redb"), FORMATS).unwrap(),
             runtime: Runtime {
                 state: path("state"),
                 logs: path("logs"),

@@ -6,11 +6,12 @@ use std::time::Duration;
 use serde_json::json;
 
 use super::bench::{Bench, one};
+use crate::agent::FORMATS;
 use crate::agent::request::PodKey;
 use crate::agent::run::store_key;
 use crate::cgroup::{CgroupPath, ModelKernel, Op, Pid};
 use crate::model::kind::LIMIT_RANGE;
-use crate::store::{Change, Expect};
+use crate::store::{Change, Expect, open_or_rebuild};
 
 fn lives(bench: &Bench, pid: i32) -> bool {
     bench.kernel.with(|kernel| kernel.is_alive(Pid(pid)))
@@ -165,4 +166,31 @@ fn what_runs_is_left_alone_where_its_record_may_be_lost() {
     assert!(bench.agent().pods.get(&key).is_none());
     bench.reboot();
     assert!(!bench.agent().orphans.spared);
+}
+
+/// The first agent after the loss may be killed before it has told of it, and so before it has spared anything.
+#[test]
+fn a_loss_outlives_the_agent_that_finds_it() {
+    let mut bench = Bench::new();
+    let (key, pid) = bench.run("web", &one("Always"));
+    bench.pass(Duration::from_millis(50));
+    bench.crash_and(|store| {
+        fs::write(store, "no store").unwrap();
+        fs::write(store.with_file_name("store.redb.journal"), "no line").unwrap();
+        drop(open_or_rebuild(store, FORMATS).unwrap());
+    });
+    bench.pass(Duration::from_millis(200));
+    assert!(lives(&bench, pid));
+    assert!(bench.agent().pods.get(&key).is_none());
+    assert_eq!(bench.events("StoreRebuilt").len(), 1);
+    // Each agent of this boot says so, and only the first that it was made anew.
+    assert_eq!(bench.agent().problems.len(), 2);
+    bench.crash();
+    let problems: Vec<_> = bench.agent().problems.values().cloned().collect();
+    let expected = "records of pods were lost: what runs without a record is left alone and not counted until the \
+                    next boot";
+    assert_eq!(problems, [expected]);
+    assert_eq!(bench.events("StoreRebuilt").len(), 1);
+    bench.reboot();
+    assert!(bench.agent().problems.is_empty());
 }

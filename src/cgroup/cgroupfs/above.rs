@@ -27,9 +27,12 @@ pub(super) fn bounds(mount: &Mount, below: &str) -> Vec<String> {
         Setting::parse(file, &text.ok()?)
     };
     let mut told = Vec::new();
-    for path in lifecycle::above(below) {
-        for file in BOUNDS {
-            let (Some(bound), Some(own)) = (read(path, file), read(below, file)) else {
+    for file in BOUNDS {
+        let Some(own) = read(below, file) else {
+            continue;
+        };
+        for path in lifecycle::above(below) {
+            let Some(bound) = read(path, file) else {
                 continue;
             };
             if bound.compare(own) == Some(Ordering::Less) {

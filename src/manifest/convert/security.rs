@@ -4,10 +4,7 @@
 use k8s_openapi::api::core::v1;
 
 use super::Remark;
-use crate::model::security::{Said, Security, capability};
-
-/// The greatest user or group (Kubernetes').
-const MAX_ID: i64 = 2_147_483_647;
+use crate::model::security::{MAX_ID, Said, Security, capability};
 
 /// What holds for all containers of a pod.
 #[derive(Default)]
@@ -167,7 +164,7 @@ fn alike(
 
 fn read_id(place: &str, field: &str, id: Option<i64>, problems: &mut Vec<Remark>) -> Option<u32> {
     let id = id?;
-    let read = u32::try_from(id).ok().filter(|_| id <= MAX_ID);
+    let read = u32::try_from(id).ok().filter(|id| *id <= MAX_ID);
     if read.is_none() {
         let message = format!("Invalid value: {id}: must be between 0 and {MAX_ID}, inclusive");
         problems.push(Remark::new(format!("{place}.{field}"), message));

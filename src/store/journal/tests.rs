@@ -1,5 +1,6 @@
 //! The journal tells all that was committed, and of what is damaged nothing.
 
+use super::super::tests::reopen;
 use super::super::{Expect, Step, Store, open_or_rebuild};
 use super::*;
 
@@ -59,15 +60,15 @@ fn a_store_that_is_gone_goes_on_at_a_later_revision() {
     let path = dir.path().join("s.redb");
     let all = changed(&path);
     std::fs::remove_file(&path).unwrap();
-    let (store, rebuilt) = open_or_rebuild(&path, &[]).unwrap();
+    let (store, rebuilt) = reopen(&path, &[]);
     let rebuilt = rebuilt.unwrap();
     let expected = "the store is gone; a new one has the 3 entries of its journal";
     assert_eq!(rebuilt.to_string(), expected);
     assert!(rebuilt.is_whole());
     assert_eq!(store.list("").unwrap(), all);
-    assert_eq!(store.commit(&[put("f", b"")]).unwrap(), 1_000_006);
+    assert_eq!(store.commit(&[put("f", b"")]).unwrap(), 1_000_007);
     drop(store);
-    let (_, rebuilt) = open_or_rebuild(&path, &[]).unwrap();
+    let (_, rebuilt) = reopen(&path, &[]);
     assert_eq!(rebuilt, None);
 }
 
@@ -85,7 +86,7 @@ fn an_older_journal_is_brought_to_the_present_format_and_a_later_one_is_refused(
     changed(&path);
     let damage = |text: &str| std::fs::write(&path, text).unwrap();
     damage("no store");
-    let (store, rebuilt) = open_or_rebuild(&path, &[UPPER]).unwrap();
+    let (store, rebuilt) = reopen(&path, &[UPPER]);
     assert!(rebuilt.unwrap().is_whole());
     assert_eq!(store.get("a").unwrap().unwrap().value, b"SECOND");
     drop(store);
@@ -132,7 +133,7 @@ fn a_damaged_line_is_counted_and_what_it_told_is_all_that_is_lost() {
     // Both are damaged: both are kept, and it is said.
     std::fs::write(beside(&path), &whole[..whole.len() - 60]).unwrap();
     std::fs::write(&path, "no store").unwrap();
-    let (_, rebuilt) = open_or_rebuild(&path, &[]).unwrap();
+    let (_, rebuilt) = reopen(&path, &[]);
     let rebuilt = rebuilt.unwrap();
     assert!(!rebuilt.is_whole());
     let told = rebuilt.to_string();
@@ -147,7 +148,7 @@ fn a_damaged_line_is_counted_and_what_it_told_is_all_that_is_lost() {
     for file in [&path, &beside(&path)] {
         std::fs::write(file, "nothing\nof it").unwrap();
     }
-    let (store, rebuilt) = open_or_rebuild(&path, &[]).unwrap();
+    let (store, rebuilt) = reopen(&path, &[]);
     let told = rebuilt.unwrap().to_string();
     let expected = "a new one is empty: no line of its journal is as it was written; 2 lines of the journal are \
                     damaged too, and what they told is lost";

@@ -77,6 +77,19 @@ fn pods_outlive_the_store() -> Outcome {
         assert_eq!(told, u64::try_from(round)? + 1);
         assert_eq!(get("/apis/allotd.dev/v1/diff")?["drift"], false);
     }
+    // Nothing is left of either: nobody knows the pod any more, and it lives on, under the next agent too.
+    daemon.kill()?;
+    for file in ["store.redb", "store.redb.journal"] {
+        fs::write(format!("/tmp/state/{file}"), "no line of it\n")?;
+    }
+    Daemon::start()?.kill()?;
+    let _daemon = Daemon::start()?;
+    assert_eq!(
+        request("GET", "/api/v1/namespaces/default/pods/web", None)?.0,
+        404
+    );
+    let there = fs::read_to_string(cgroup_of(&before).join("c/cgroup.procs"))?;
+    assert!(there.lines().any(|line| line == pid.to_string()), "{there}");
     Ok(())
 }
 
