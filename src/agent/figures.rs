@@ -1,8 +1,12 @@
 //! What one pod uses, read for whoever asks: the owner only says where to look.
 
+use std::sync::Arc;
+use std::time::Instant;
+
 use super::input::Handle;
 use super::request::{PodKey, Refusal, Request, UsageParts};
-use super::sampler::apart;
+use super::sampler::{PATIENCE, apart};
+use super::walks::{Files, Walks};
 use crate::cgroup::CgroupPath;
 use crate::model::space::{Measured, Space};
 use crate::observation::storage;
@@ -17,7 +21,8 @@ impl Handle {
     /// There is no such pod, or the owner is stopping.
     pub async fn usage(&self, key: PodKey) -> Result<PodUsage, Refusal> {
         let parts = self.ask(|reply| Request::Usage(key, reply)).await?;
-        apart(move || read(parts)).await
+        let walks = Arc::clone(self.walks());
+        apart(move || read(parts, &walks)).await
     }
 
     /// The agent's own state, with the cgroups that the kernel counts.
@@ -36,7 +41,7 @@ impl Handle {
     }
 }
 
-fn read(UsageParts { pod, reader }: UsageParts) -> PodUsage {
+fn read(UsageParts { pod, reader }: UsageParts, walks: &Walks) -> PodUsage {
     let cgroup = |path: &CgroupPath, bounds: &Bounds| match reader.sample(path) {
         Ok(Some(sample)) => CgroupUsage::of(&sample, bounds.tasks),
         _ => CgroupUsage::default(),
@@ -53,16 +58,19 @@ fn read(UsageParts { pod, reader }: UsageParts) -> PodUsage {
         containers: containers.collect(),
         disk: DiskUsage::default(),
     };
-    let processes = || {
-        let pids = reader.processes(&pod.path).into_iter();
-        pids.map(|pid| pid.0).collect()
-    };
+    let until = Instant::now() + PATIENCE;
     let mut sum = Some(Measured {
         exact: true,
         ..Measured::default()
     });
     for place in &pod.files {
-        let used = storage::measure(place, processes).ok();
+        let files = Files {
+            uid: &pod.uid,
+            place,
+            cgroup: &pod.path,
+            reader: &reader,
+        };
+        let used = walks.measure(&files, until).measured;
         if !place.in_memory {
             sum = sum.zip(used).map(|(sum, used)| sum.plus(used));
         }
@@ -91,6 +99,7 @@ fn read(UsageParts { pod, reader }: UsageParts) -> PodUsage {
         usage.disk.deleted_bytes = sum.deleted;
         usage.disk.exact = sum.exact;
         usage.disk.hidden = sum.hidden;
+        usage.disk.partial = sum.partial;
     }
     usage
 }

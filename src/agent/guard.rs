@@ -1,7 +1,7 @@
 //! Looks after the disk use of pods that have limits, on a thread of its own.
 //!
 //! It measures and tells the owner; it ends nothing. Where the file system counts, a look costs a call
-//! and comes every second; where directories are walked, looking takes at most a twentieth of the time.
+//! and comes every second; where directories are walked, it comes when a walk has ended (`walks`).
 //! Without a pod to look after it sleeps.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -9,19 +9,14 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::input::{Handle, Input};
+use super::walks::{Files, Walks};
 use crate::cgroup::{CgroupPath, Reader};
 use crate::model::PodUid;
 use crate::model::space::{Place, Space};
 use crate::observation::storage::limits::{Finding, Limits};
-use crate::observation::storage::measure;
-use crate::sys::ioprio;
 
 /// How often is looked where the file system counts.
 const EVERY: Duration = Duration::from_secs(1);
-/// The least pause between two walks of one pod's files.
-const WALK_EVERY: Duration = Duration::from_secs(5);
-/// A walk is followed by a pause this many times as long.
-const REST: u32 = 20;
 
 /// A pod to look after.
 #[derive(Clone, Debug)]
@@ -30,9 +25,9 @@ pub(super) struct Guarded {
     pub places: Vec<Place>,
     /// What they may take.
     pub limits: Limits,
-    /// The cgroups of its containers: whose processes may hold deleted files open.
-    pub cgroups: Vec<CgroupPath>,
-    /// Reads them.
+    /// Its cgroup.
+    pub cgroup: CgroupPath,
+    /// Reads it.
     pub reader: Arc<dyn Reader>,
 }
 
@@ -157,13 +152,8 @@ impl Shared {
 }
 
 fn run(shared: &Shared, handle: &Handle) {
-    if let Err(error) = ioprio::idle_thread() {
-        tracing::debug!("disk is walked with the usual priority: {error}");
-    }
     while let Some((uid, guarded)) = shared.next() {
-        let began = Instant::now();
-        let (found, walked) = look(&guarded);
-        let pause = pause_after(walked, began.elapsed());
+        let (found, pause) = look(&uid, &guarded, handle.walks());
         for finding in shared.note(&uid, found, pause) {
             let uid = uid.clone();
             let verdict = Verdict(finding);
@@ -174,55 +164,28 @@ fn run(shared: &Shared, handle: &Handle) {
     }
 }
 
-/// How long until the pod is looked at again, after a look that took so long.
-fn pause_after(walked: bool, took: Duration) -> Duration {
-    if walked {
-        WALK_EVERY.max(took.saturating_mul(REST))
-    } else {
-        EVERY
-    }
-}
-
-/// Measures a pod's files and judges them. Whether anything had to be walked.
-fn look(guarded: &Guarded) -> (Vec<Finding>, bool) {
-    let processes = || {
-        let cgroups = guarded.cgroups.iter();
-        let pids = cgroups.flat_map(|path| guarded.reader.processes(path));
-        pids.map(|pid| pid.0).collect()
-    };
+/// Judges what is known of a pod's files, and when there can be more to know.
+fn look(uid: &PodUid, guarded: &Guarded, walks: &Walks) -> (Vec<Finding>, Duration) {
+    let now = Instant::now();
     let mut measured = BTreeMap::new();
-    let mut walked = false;
+    let mut next = None;
     for place in &guarded.places {
-        match measure(place, processes) {
-            Ok(found) => {
-                walked |= !found.exact;
-                measured.insert(place.space.clone(), found);
-            }
-            Err(error) => {
-                tracing::warn!("cannot measure {} of a pod: {error}", place.space);
-            }
+        let files = Files {
+            uid: uid.as_str(),
+            place,
+            cgroup: &guarded.cgroup,
+            reader: &guarded.reader,
+        };
+        let figure = walks.measure(&files, now);
+        if let Some(found) = figure.measured {
+            measured.insert(place.space.clone(), found);
+        }
+        // In memory is next to nothing to ask for, so what is walked beside it says when.
+        if !place.in_memory {
+            let due = figure.due.unwrap_or(now);
+            next = Some(next.map_or(due, |next: Instant| next.min(due)));
         }
     }
-    (guarded.limits.judge(&measured), walked)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Report kubernetes#23255: looking takes at most a twentieth of the time, however slow the disk is, and what
-    /// the file system counts is not walked at all.
-    #[test]
-    fn the_next_walk_comes_after_twenty_times_as_long() {
-        let seconds = Duration::from_secs;
-        for (walked, took, pause) in [
-            (false, seconds(0), EVERY),
-            (true, seconds(0), WALK_EVERY),
-            (true, seconds(1), seconds(20)),
-            (true, seconds(25), seconds(500)),
-            (true, Duration::MAX, Duration::MAX),
-        ] {
-            assert_eq!(pause_after(walked, took), pause, "{walked} {took:?}");
-        }
-    }
+    let pause = next.map_or(EVERY, |next| EVERY.max(next.saturating_duration_since(now)));
+    (guarded.limits.judge(&measured), pause)
 }

@@ -12,6 +12,7 @@ use super::probes::ProbeNews;
 use super::request::{Refusal, Reply, Request};
 use super::sampler::Sampler;
 use super::statics::Files;
+use super::walks::Walks;
 use crate::model::{Kinds, PodUid};
 use crate::observation::kmsg::Told;
 use crate::observation::watch::Notice;
@@ -75,6 +76,7 @@ pub struct Handle {
     cache: Arc<Cache>,
     kinds: Arc<RwLock<Arc<Kinds>>>,
     sampler: Arc<Sampler>,
+    walks: Arc<Walks>,
 }
 
 impl Handle {
@@ -85,6 +87,7 @@ impl Handle {
             cache: Arc::default(),
             kinds: Arc::default(),
             sampler: Arc::default(),
+            walks: Arc::default(),
         }
     }
 
@@ -96,6 +99,11 @@ impl Handle {
     /// What was read last for those who ask for figures.
     pub(super) fn sampler(&self) -> &Sampler {
         &self.sampler
+    }
+
+    /// What pods' files take.
+    pub(super) fn walks(&self) -> &Arc<Walks> {
+        &self.walks
     }
 
     /// The kinds of object that are known at present. Only the owner makes others known.

@@ -51,6 +51,7 @@ mod stop;
 mod tell;
 #[cfg(test)]
 mod tests;
+mod walks;
 
 pub use cache::{Cache, Change, Expired, Seen, Watcher};
 pub use eviction::{EvictionParts, News};

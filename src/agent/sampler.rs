@@ -15,6 +15,7 @@ use tokio::task::spawn_blocking;
 
 use super::input::Handle;
 use super::request::{Refusal, Request};
+use super::walks::{Files, Walks};
 use crate::observation::eviction::facts::readings;
 use crate::observation::machine;
 use crate::observation::pressure::{Places, facts};
@@ -26,8 +27,10 @@ use crate::report::stats::{Census, Readings, Round, SignalFigure, Timed};
 const FRESH: Duration = Duration::from_secs(1);
 /// An earlier round that is older says nothing of the present.
 const STALE: Duration = Duration::from_secs(60);
-/// Disk is walked again after this time: a walk costs far more than a read.
+/// What the file systems count is asked for again after this time: it is a call for each part of each pod.
 const DISK_FRESH: Duration = Duration::from_secs(10);
+/// Who asks waits so long for a walk of files that no file system counts.
+pub(super) const PATIENCE: Duration = Duration::from_millis(30);
 
 /// What was read last.
 #[derive(Debug, Default)]
@@ -87,7 +90,9 @@ impl Handle {
             return Ok(Arc::clone(disk));
         }
         let census = readings.census.clone();
-        let disk = Arc::new(apart(move || walk(&census)).await?);
+        let walks = Arc::clone(self.walks());
+        let gather = move || disk(&census, &walks, Instant::now() + PATIENCE);
+        let disk = Arc::new(apart(gather).await?);
         *last = Some((Instant::now(), Arc::clone(&disk)));
         Ok(disk)
     }
@@ -160,17 +165,19 @@ fn timed(sample: crate::cgroup::Sample) -> Timed {
     }
 }
 
-pub(super) fn walk(census: &Census) -> Disk {
+/// What the pods' files take, as far as that is known by `until`.
+pub(super) fn disk(census: &Census, walks: &Walks, until: Instant) -> Disk {
     let (mut spaces, mut logs) = (BTreeMap::new(), BTreeMap::new());
     for pod in &census.pods {
-        let processes = || {
-            let pids = census.reader.processes(&pod.path).into_iter();
-            pids.map(|pid| pid.0).collect()
-        };
         for place in &pod.files {
-            match storage::measure(place, processes) {
-                Ok(used) => drop(spaces.insert((pod.uid.clone(), place.space.clone()), used)),
-                Err(error) => tracing::warn!("cannot measure {} of a pod: {error}", place.space),
+            let files = Files {
+                uid: &pod.uid,
+                place,
+                cgroup: &pod.path,
+                reader: &census.reader,
+            };
+            if let Some(used) = walks.measure(&files, until).measured {
+                spaces.insert((pod.uid.clone(), place.space.clone()), used);
             }
         }
         for container in &pod.containers {

@@ -269,13 +269,10 @@ impl Agent {
         if !goes_on {
             self.guard.leave(&uid);
         } else if !limits.is_empty() {
-            let containers = entry
-                .container_names()
-                .filter_map(|c| entry.container_path(c));
             let guarded = Guarded {
                 places: self.places(entry),
                 limits,
-                cgroups: containers.collect(),
+                cgroup: entry.path(),
                 reader: self.kernel.reader(),
             };
             self.guard.look_after(uid, guarded);

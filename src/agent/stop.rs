@@ -304,6 +304,7 @@ impl Agent {
         if let Some(entry) = self.pods.get_mut(key) {
             entry.clearing = true;
         }
+        self.handle.walks().forget(uid.as_str());
         let (runtime, handle) = (self.runtime.clone(), self.handle.clone());
         let projects: Vec<_> = self
             .pods

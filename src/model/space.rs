@@ -52,6 +52,8 @@ pub struct Measured {
     /// Whether it holds more than is ever walked, so that `bytes` is a lower bound. Nothing but a wish to
     /// hide builds such a tree.
     pub hidden: bool,
+    /// Whether a part could not be read or has not been walked yet, so that `bytes` is a lower bound.
+    pub partial: bool,
 }
 
 impl Measured {
@@ -64,6 +66,7 @@ impl Measured {
             deleted: self.deleted.saturating_add(other.deleted),
             exact: self.exact && other.exact,
             hidden: self.hidden || other.hidden,
+            partial: self.partial || other.partial,
         }
     }
 }

@@ -56,6 +56,9 @@ pub struct DiskUsage {
     pub exact: bool,
     /// Whether there is more than is ever walked.
     pub hidden: bool,
+    /// Whether a part could not be read, or has not been walked to its end yet: a lower bound.
+    #[serde(default)]
+    pub partial: bool,
     /// The volumes by name, those in memory included (bytes).
     pub volumes: BTreeMap<String, u64>,
 }

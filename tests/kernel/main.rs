@@ -82,7 +82,7 @@ const ON_MANY_CPUS: &[&[Test]] = &[node::cpus::TESTS];
 const MANY_CPUS: usize = 4;
 
 /// Files of tests that take longer than a minute: each runs only where the filter is its whole name.
-const ON_REQUEST: &[&[Test]] = &[node::storm_long::TESTS];
+const ON_REQUEST: &[&[Test]] = &[node::storm_long::TESTS, node::thousand::TESTS];
 
 /// What a test returns. It may panic as well; both are failures with a text.
 type Outcome = Result<(), Box<dyn Error>>;

@@ -196,7 +196,12 @@ impl Agent {
         let (mut pods, census, disks) =
             (self.standing(), self.census(), self.evictor.disks.clone());
         self.tokio.spawn_blocking(move || {
-            weigh::weigh(&mut pods, &census, of_disk.then_some(&disks));
+            weigh::weigh(
+                &mut pods,
+                &census,
+                handle.walks(),
+                of_disk.then_some(&disks),
+            );
             handle.tell(Input::Eviction(Box::new(News::Weighed(need, pods))))
         });
     }
@@ -240,6 +245,7 @@ impl Agent {
             let id = first.and_then(|name| self.container_id(&key, name));
             self.evictor.freed.insert((of_memory, uid.clone()));
             if let Some(id) = id {
+                self.handle.walks().forget(uid.as_str());
                 self.event(&key, "", Severity::Normal, "ResourcesReclaimed", message);
                 ids.push((uid, id));
             }

@@ -1,10 +1,12 @@
 //! What pods use, as far as it decides who goes.
 
 use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
 
 use crate::agent::entry::PodEntry;
 use crate::agent::run::Agent;
 use crate::agent::sampler;
+use crate::agent::walks::Walks;
 use crate::cgroup::Sample;
 use crate::cgroup::sample::Memory;
 use crate::model::space::Space;
@@ -13,6 +15,9 @@ use crate::observation::eviction::facts::Disk as FileSystem;
 use crate::observation::eviction::rank::{DiskUse, PodUse, Use};
 use crate::report::stats::summary::Disk;
 use crate::report::stats::{Census, PodPlace, Round};
+
+/// A node that is short of disk waits so long for walks: what they have found by then decides.
+const PATIENCE: Duration = Duration::from_secs(10);
 
 impl Agent {
     /// The pods that could go, with what they asked for; what they use is not known yet.
@@ -59,9 +64,15 @@ fn asked(requests: &ResourceList) -> Use {
 }
 
 /// Reads what the pods use now; of the disk only where file systems are named. It takes time.
-pub(super) fn weigh(pods: &mut [PodUse], census: &Census, disks: Option<&Vec<FileSystem>>) {
+pub(super) fn weigh(
+    pods: &mut [PodUse],
+    census: &Census,
+    walks: &Walks,
+    disks: Option<&Vec<FileSystem>>,
+) {
     let round = sampler::read(census);
-    let walked = disks.map(|disks| (sampler::walk(census), disks.as_slice()));
+    let until = Instant::now() + PATIENCE;
+    let walked = disks.map(|disks| (sampler::disk(census, walks, until), disks.as_slice()));
     fill(
         pods,
         census,

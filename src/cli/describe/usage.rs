@@ -38,10 +38,11 @@ pub fn write(page: &mut Page, usage: &PodUsage) {
         );
     }
     let disk = &usage.disk;
-    let how = match (disk.exact, disk.hidden) {
-        (true, _) => "counted by the file system",
-        (false, false) => "walked",
-        (false, true) => "walked as far as is ever walked: a lower bound",
+    let how = match (disk.exact, disk.hidden, disk.partial) {
+        (true, ..) => "counted by the file system",
+        (false, false, false) => "walked",
+        (false, false, true) => "walked, and not all of it yet or readable: a lower bound",
+        (false, true, _) => "walked as far as is ever walked: a lower bound",
     };
     if let (Some(used), Some(inodes)) = (disk.bytes, disk.inodes) {
         let files = if inodes == 1 { "file" } else { "files" };

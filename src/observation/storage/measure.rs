@@ -8,27 +8,35 @@ use std::path::Path;
 use rustix::fs::{AtFlags, CWD, Mode, OFlags, fstat, openat, statat};
 use rustix::io::Errno;
 
-use super::walk::{deleted_open, usage_beside};
+use super::walk::{Usage, deleted_open, usage_beside};
 use crate::model::space::{Measured, Place};
 use crate::sys::quota::project_use;
 
-/// Measures a part. `processes` are those that may hold deleted files of it open; they are asked for only
-/// where the file system does not count those itself.
+/// What a part takes where a file system counts it, which is a call or two; `None` where it has to be walked.
 ///
 /// # Errors
 /// A directory that cannot be opened. One that is not there takes nothing.
-pub fn measure(place: &Place, processes: impl FnOnce() -> Vec<i32>) -> io::Result<Measured> {
-    if place.in_memory {
-        return file_system(place);
+pub fn counted(place: &Place) -> io::Result<Option<Measured>> {
+    match place.project {
+        _ if place.in_memory => file_system(place).map(Some),
+        Some(project) => of_project(place, project),
+        None => Ok(None),
     }
-    if let Some(project) = place.project
-        && let Some(measured) = counted(place, project)?
-    {
-        return Ok(measured);
-    }
+}
+
+/// What a part takes, found by looking at every file, as long as `goes_on` says so. `processes` are those that
+/// may hold deleted files of it open.
+///
+/// # Errors
+/// A directory that cannot be opened. One that is not there takes nothing.
+pub fn walked(
+    place: &Place,
+    processes: impl FnOnce() -> Vec<i32>,
+    goes_on: &mut dyn FnMut(Usage) -> bool,
+) -> io::Result<Measured> {
     let roots: Vec<&Path> = place.directories.iter().map(AsRef::as_ref).collect();
     let others: Vec<&Path> = place.others.iter().map(AsRef::as_ref).collect();
-    let named = usage_beside(&roots, &others)?;
+    let named = usage_beside(&roots, &others, goes_on)?;
     let shown: Vec<&Path> = roots
         .into_iter()
         .chain(place.aliases.iter().map(AsRef::as_ref))
@@ -40,11 +48,12 @@ pub fn measure(place: &Place, processes: impl FnOnce() -> Vec<i32>) -> io::Resul
         deleted: deleted.bytes,
         exact: false,
         hidden: named.hidden,
+        partial: named.partial,
     })
 }
 
 /// What the file systems count for the project; `None` where one of them does not count.
-fn counted(place: &Place, project: u32) -> io::Result<Option<Measured>> {
+fn of_project(place: &Place, project: u32) -> io::Result<Option<Measured>> {
     let mut seen = HashSet::new();
     sum(place, |directory| {
         if !seen.insert(fstat(directory)?.st_dev) {
@@ -130,18 +139,19 @@ mod tests {
         let whole = place(Space::Pod, &pod, &[&scratch]);
         let container = place(Space::Container("c".into()), &scratch, &[]);
         let me = || vec![i32::try_from(std::process::id()).unwrap()];
+        let measure = |place: &Place| walked(place, me, &mut |_| true).unwrap();
         let write = |path: &Path, bytes: usize| {
             let file = fs::File::create(path).unwrap();
             (&file).write_all(&vec![1; bytes]).unwrap();
             file.sync_all().unwrap();
             file
         };
-        let [pod_before, own_before] = [&whole, &container].map(|p| measure(p, me).unwrap().bytes);
+        let [pod_before, own_before] = [&whole, &container].map(|place| measure(place).bytes);
         drop(write(&pod.join("etc-hosts"), 5 << 20));
         let open = write(&scratch.join("big"), 4 << 20);
         let again = open.try_clone().unwrap();
         fs::remove_file(scratch.join("big")).unwrap();
-        let [of_pod, own] = [&whole, &container].map(|place| measure(place, me).unwrap());
+        let [of_pod, own] = [&whole, &container].map(measure);
         let near = |more: u64, expected: u64| (expected..expected + (1 << 16)).contains(&more);
         assert!(near(of_pod.bytes - pod_before, 5 << 20), "{of_pod:?}");
         assert_eq!(of_pod.deleted, 0);
@@ -150,21 +160,26 @@ mod tests {
             near(own.deleted, 4 << 20),
             "two descriptors, one file: {own:?}"
         );
-        assert!(!own.exact && !own.hidden);
+        assert!(!own.exact && !own.hidden && !own.partial);
         drop((open, again));
-        assert_eq!(measure(&container, me).unwrap().bytes, own_before);
+        assert_eq!(measure(&container).bytes, own_before);
     }
 
     #[test]
     fn what_is_not_there_takes_nothing() {
-        let place = Place {
+        let place = |in_memory| Place {
             space: Space::Volume("v".into()),
             directories: vec!["/nowhere/at/all".into()],
             others: Vec::new(),
             aliases: Vec::new(),
-            in_memory: true,
+            in_memory,
             project: Some(7),
         };
-        assert_eq!(measure(&place, Vec::new).unwrap().bytes, 0);
+        for in_memory in [true, false] {
+            let nothing = counted(&place(in_memory)).unwrap().unwrap();
+            assert_eq!((nothing.bytes, nothing.exact), (0, true), "{in_memory}");
+        }
+        let nothing = walked(&place(false), Vec::new, &mut |_| true).unwrap();
+        assert_eq!((nothing.bytes, nothing.partial), (0, false));
     }
 }

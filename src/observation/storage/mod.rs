@@ -8,5 +8,4 @@ pub mod measure;
 pub mod projects;
 pub mod walk;
 
-pub use measure::measure;
-pub use walk::{Usage, deleted_open, usage};
+pub use walk::usage;

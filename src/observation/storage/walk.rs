@@ -2,7 +2,8 @@
 //!
 //! A container writes in these trees while they are walked, and may replace a directory by a symlink
 //! or mount something there: nothing outside is ever read, no mount is entered, and the work is
-//! bounded. A walk takes long on a slow disk, so it never runs in the owner's thread.
+//! bounded. A walk takes long on a slow disk, so it runs neither in the owner's thread nor in that of
+//! anybody who asks (kubernetes#23255); whoever walks decides at each step whether to go on.
 
 use std::collections::HashSet;
 use std::fs;
@@ -20,6 +21,8 @@ use rustix::io::Errno;
 pub const MAX_DEPTH: usize = 128;
 /// The most files and directories that are counted.
 pub const MAX_INODES: u64 = 1_000_000;
+/// After so many files and directories is asked whether to go on.
+pub const STEP: u64 = 512;
 /// The size of a block in `st_blocks` (bytes), whatever the file system's own is.
 const BLOCK: u64 = 512;
 
@@ -30,7 +33,8 @@ pub struct Usage {
     pub bytes: u64,
     /// Files, directories and all others.
     pub inodes: u64,
-    /// Whether something could not be read, so that `bytes` is a lower bound.
+    /// Whether something could not be read or the walk was ended before its time, so that `bytes` is a
+    /// lower bound.
     pub partial: bool,
     /// Whether there is more, deeper than [`MAX_DEPTH`] or beyond [`MAX_INODES`]: a lower bound again.
     pub hidden: bool,
@@ -42,15 +46,26 @@ pub struct Usage {
 /// # Errors
 /// A root that cannot be opened.
 pub fn usage(roots: &[&Path]) -> io::Result<Usage> {
-    usage_beside(roots, &[])
+    usage_beside(roots, &[], &mut |_| true)
 }
 
-/// The same without the directories `others` and all below.
+/// The same without the directories `others` and all below. After each [`STEP`] `goes_on` is given what was
+/// found so far; where it says no the walk ends.
 ///
 /// # Errors
 /// As [`usage`].
-pub fn usage_beside(roots: &[&Path], others: &[&Path]) -> io::Result<Usage> {
-    let mut walk = Walk::default();
+pub fn usage_beside(
+    roots: &[&Path],
+    others: &[&Path],
+    goes_on: &mut dyn FnMut(Usage) -> bool,
+) -> io::Result<Usage> {
+    let mut walk = Walk {
+        usage: Usage::default(),
+        linked: HashSet::new(),
+        others: HashSet::new(),
+        steps: 0,
+        goes_on,
+    };
     for other in others {
         // One that is not there is in nobody's way.
         if let Ok(stat) = statat(CWD, *other, AtFlags::SYMLINK_NOFOLLOW) {
@@ -68,16 +83,18 @@ pub fn usage_beside(roots: &[&Path], others: &[&Path]) -> io::Result<Usage> {
     Ok(walk.usage)
 }
 
-#[derive(Default)]
-struct Walk {
+struct Walk<'a> {
     usage: Usage,
     /// Device and inode of the files seen that have several names.
     linked: HashSet<(u64, u64)>,
     /// Device and inode of directories that are passed over.
     others: HashSet<(u64, u64)>,
+    /// So many entries were looked at, be they counted or not.
+    steps: u64,
+    goes_on: &'a mut dyn FnMut(Usage) -> bool,
 }
 
-impl Walk {
+impl Walk<'_> {
     fn tree(&mut self, root: OwnedFd) -> io::Result<()> {
         let stat = rustix::fs::fstat(&root)?;
         self.count(&stat);
@@ -97,6 +114,11 @@ impl Walk {
             }
             if self.usage.inodes >= MAX_INODES {
                 self.usage.hidden = true;
+                return Ok(());
+            }
+            self.steps += 1;
+            if self.steps.is_multiple_of(STEP) && !(self.goes_on)(self.usage) {
+                self.usage.partial = true;
                 return Ok(());
             }
             let dir = dir.fd()?;
@@ -259,6 +281,27 @@ mod tests {
         assert!(used(temp.path()) > MIB);
         fs::create_dir_all(temp.path().join(path(MAX_DEPTH + 1))).unwrap();
         assert!(usage(&[temp.path()]).unwrap().hidden);
+    }
+
+    /// Report kubernetes#23255: what is found by then is told as less than there is.
+    #[test]
+    fn a_walk_ends_where_it_is_told_to() {
+        let temp = tempfile::tempdir().unwrap();
+        for number in 0..3 * STEP {
+            fs::File::create(temp.path().join(number.to_string())).unwrap();
+        }
+        let roots = [temp.path()];
+        let mut asked = Vec::new();
+        let ended = usage_beside(&roots, &[], &mut |found| {
+            asked.push(found.inodes);
+            asked.len() < 2
+        });
+        let ended = ended.unwrap();
+        // The root itself counts too, and is no entry of itself.
+        assert_eq!(asked, [STEP, 2 * STEP]);
+        assert_eq!((ended.inodes, ended.partial), (2 * STEP, true));
+        let whole = usage(&roots).unwrap();
+        assert_eq!((whole.inodes, whole.partial), (3 * STEP + 1, false));
     }
 
     /// A directory that becomes a symlink between two looks leads nowhere (kubernetes#104980).

@@ -44,7 +44,8 @@ pub struct Disk {
     pub time: Timestamp,
     /// The file system; absent where it cannot be asked.
     pub file_system: Option<FileSystem>,
-    /// The parts of pods' files by the pod's uid; what could not be measured is absent.
+    /// The parts of pods' files by the pod's uid; what could not be measured is absent. Of what has not been
+    /// walked to its end nothing is told.
     pub spaces: BTreeMap<(String, Space), Measured>,
     /// What of a container's part its logs take, by the pod's uid and its name.
     pub logs: BTreeMap<(String, String), DiskUse>,
@@ -55,6 +56,7 @@ impl Disk {
     pub fn of_container(&self, uid: &str, container: &str) -> [Option<DiskUse>; 2] {
         let space = Space::Container(container.to_owned());
         let all = self.spaces.get(&(uid.to_owned(), space));
+        let all = all.filter(|measured| !measured.partial);
         let logs = self.logs.get(&(uid.to_owned(), container.to_owned()));
         let scratch = all.zip(logs).map(|(all, logs)| DiskUse {
             bytes: all.bytes.saturating_sub(logs.bytes),
@@ -78,7 +80,7 @@ impl Disk {
 
     fn of_space(&self, pod: &PodPlace, space: &Space) -> Option<DiskUse> {
         let measured = self.spaces.get(&(pod.uid.clone(), space.clone()))?;
-        Some(DiskUse {
+        (!measured.partial).then_some(DiskUse {
             bytes: measured.bytes,
             inodes: measured.inodes,
         })

@@ -21,5 +21,6 @@ pub mod storage;
 pub mod storm;
 pub mod storm_long;
 pub mod supervisor;
+pub mod thousand;
 pub mod usage;
 pub mod values;
