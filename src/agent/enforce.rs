@@ -115,6 +115,9 @@ impl Agent {
 
     /// Does what the plan for a scope says, but what is not to be done, and remembers what is in effect then.
     fn carry_out(&mut self, scope: &CgroupPath, mut found: Tree, mut plan: Plan) -> bool {
+        if scope.is_top() {
+            self.tell_of_spared(&found);
+        }
         // A newer agent may be stricter, and a crash may leave a record that nobody can read: neither is a
         // reason to kill.
         plan.leave_out(|step| match &step.op {

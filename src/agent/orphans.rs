@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 
 use super::events::Severity;
 use super::run::Agent;
-use crate::cgroup::{CgroupPath, Op};
+use crate::cgroup::{CgroupPath, Op, Tree};
 use crate::enforcement::Plan;
 use crate::model::PodUid;
 use crate::runtime::left::LeftBehind;
@@ -40,8 +40,8 @@ pub(super) struct Orphans {
 }
 
 impl Agent {
-    /// What a store that was made anew means. Where something of the old one is lost, nobody can tell a pod
-    /// whose record is among it from what is left over, until a new boot has ended both.
+    /// What a store that was made anew means. Its journal may have lacked the last changes, so nobody can tell a pod
+    /// whose record is among them from what is left over, until a new boot has ended both.
     pub(super) fn heed_loss(&mut self) {
         match self.store.rebuilt() {
             Ok(Some(rebuilt)) => self.tell_of_loss(&rebuilt),
@@ -51,27 +51,52 @@ impl Agent {
         let since = self.store.get(LOSS_KEY).ok().flatten();
         self.orphans.spared |=
             since.is_some_and(|entry| entry.value == self.system.boot_id.as_bytes());
-        if self.orphans.spared {
-            let problem = format!("records of pods were lost: {LEFT_ALONE}");
-            self.problems.insert(LOSS_KEY.to_owned(), problem);
-        }
     }
 
     /// The event, the loss and that it is told are durable at once: whoever is killed before leaves all of it to the
     /// next agent.
     fn tell_of_loss(&mut self, rebuilt: &Rebuilt) {
-        let mut told = rebuilt.to_string();
+        let told = rebuilt.to_string();
         self.problems.insert(REBUILT_KEY.to_owned(), told.clone());
-        let mut changes = vec![Change::Delete(REBUILT_KEY.to_owned(), Expect::Any)];
-        if !rebuilt.is_whole() {
-            told = format!("{told}; {LEFT_ALONE}");
-            self.orphans.spared = true;
-            let boot = self.system.boot_id.clone().into_bytes();
-            changes.push(Change::Put(LOSS_KEY.to_owned(), boot, Expect::Any));
-        }
+        self.orphans.spared = true;
+        let boot = self.system.boot_id.clone().into_bytes();
+        let changes = vec![
+            Change::Delete(REBUILT_KEY.to_owned(), Expect::Any),
+            Change::Put(LOSS_KEY.to_owned(), boot, Expect::Any),
+        ];
+        let told = format!("{told}; {LEFT_ALONE}");
         self.node_event(Severity::Warning, "StoreRebuilt", &told);
         // What the disk does not take is told again by the next agent.
         drop(self.commit(changes));
+    }
+
+    /// Tells how much is left alone, as of a look at everything.
+    pub(super) fn tell_of_spared(&mut self, found: &Tree) {
+        let count = if self.orphans.spared {
+            self.without_record(found).count()
+        } else {
+            0
+        };
+        if count == 0 {
+            self.problems.remove(LOSS_KEY);
+            return;
+        }
+        let problem = format!(
+            "records of pods were lost or cannot be read: {LEFT_ALONE} ({count} cgroups of pods)"
+        );
+        self.problems.insert(LOSS_KEY.to_owned(), problem);
+    }
+
+    /// The cgroups of pods of which there is no record, not even one that cannot be used.
+    fn without_record(&self, found: &Tree) -> impl Iterator<Item = CgroupPath> {
+        let is_known = |uid: &PodUid| self.by_uid.contains_key(uid) || self.stranded.contains(uid);
+        let paths = found.iter().map(|(path, _)| path);
+        paths
+            .filter(move |path| match Place::of(path) {
+                Some(Place::Pod(_, uid)) => !is_known(&uid),
+                _ => false,
+            })
+            .cloned()
     }
 
     /// Whether a cgroup is left alone because it may be that of a pod whose record is of no use to this agent.

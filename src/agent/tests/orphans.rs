@@ -128,7 +128,8 @@ fn a_store_that_is_damaged_or_gone_is_made_anew_from_its_journal() {
         let told = bench.events("StoreRebuilt");
         assert!(told[0].contains("entries of its journal"), "{told:?}");
         let problems: Vec<_> = bench.agent().problems.values().cloned().collect();
-        assert_eq!(problems, told);
+        assert_eq!(problems.len(), 1, "nothing is left alone");
+        assert!(told[0].starts_with(&problems[0]), "{told:?} {problems:?}");
         // The next one finds a sound store.
         bench.crash();
         assert!(bench.agent().problems.is_empty());
@@ -168,6 +169,38 @@ fn what_runs_is_left_alone_where_its_record_may_be_lost() {
     assert!(!bench.agent().orphans.spared);
 }
 
+/// A journal that ends early is like a whole one, so a pod that it does not have may be one of its last lines.
+#[test]
+fn what_runs_is_left_alone_where_the_end_of_the_journal_may_be_missing() {
+    let mut bench = Bench::new();
+    let (kept, stays) = bench.run("kept", &one("Always"));
+    bench.pass(Duration::from_millis(50));
+    let (lost, pid) = bench.run("lost", &one("Always"));
+    let pod = bench.entry(&lost).path();
+    bench.pass(Duration::from_millis(50));
+    let key = store_key(&lost);
+    bench.crash_and(|store| {
+        fs::remove_file(store).unwrap();
+        let journal = store.with_file_name("store.redb.journal");
+        let text = fs::read_to_string(&journal).unwrap();
+        let before = |line: &&str| !line.contains(&key);
+        let lines: Vec<_> = text.split_inclusive('\n').take_while(before).collect();
+        assert!(lines.concat().ends_with('\n') && lines.concat().len() < text.len());
+        fs::write(&journal, lines.concat()).unwrap();
+    });
+    bench.pass(Duration::from_millis(200));
+    let told = bench.events("StoreRebuilt");
+    assert!(
+        told[0].contains("which may lack the last changes"),
+        "{told:?}"
+    );
+    assert!(bench.agent().pods.get(&lost).is_none());
+    assert!(lives(&bench, pid) && is_there(&bench, &pod));
+    assert_eq!(bench.processes(&kept, "c"), [stays]);
+    assert_eq!(bench.agent().problems.len(), 2);
+    assert_eq!(bench.events("OrphanedCgroup"), Vec::<String>::new());
+}
+
 /// The first agent after the loss may be killed before it has told of it, and so before it has spared anything.
 #[test]
 fn a_loss_outlives_the_agent_that_finds_it() {
@@ -187,8 +220,8 @@ fn a_loss_outlives_the_agent_that_finds_it() {
     assert_eq!(bench.agent().problems.len(), 2);
     bench.crash();
     let problems: Vec<_> = bench.agent().problems.values().cloned().collect();
-    let expected = "records of pods were lost: what runs without a record is left alone and not counted until the \
-                    next boot";
+    let expected = "records of pods were lost or cannot be read: what runs without a record is left alone and not \
+                    counted until the next boot (1 cgroups of pods)";
     assert_eq!(problems, [expected]);
     assert_eq!(bench.events("StoreRebuilt").len(), 1);
     bench.reboot();
