@@ -4,15 +4,17 @@
 //! where the store was lost, replaced or damaged. Decides what becomes of them: cgroups go with their
 //! processes, in the pass that finds them, because nobody counts what they use; with the processes end their
 //! shims. Files stay and are told, because what a pod wrote is its owner's. Where a record cannot be read
-//! nobody knows whose cgroups these are: then they stay too.
+//! nobody knows whose cgroups these are: then they stay too, until somebody says that they shall go.
 
 use std::collections::BTreeSet;
 
 use super::events::Severity;
+use super::request::Refusal;
 use super::run::Agent;
 use crate::cgroup::{CgroupPath, Op, Tree};
 use crate::enforcement::Plan;
 use crate::model::PodUid;
+use crate::report::Orphan;
 use crate::runtime::left::LeftBehind;
 use crate::store::{Change, Expect, REBUILT_KEY, Rebuilt};
 use crate::translation::Place;
@@ -23,7 +25,7 @@ const TOLD: usize = 32;
 const NAMED: usize = 8;
 
 /// The store key of the boot in which something of the store was lost.
-const LOSS_KEY: &str = "node/lost-in";
+pub(super) const LOSS_KEY: &str = "node/lost-in";
 
 /// What that means.
 const LEFT_ALONE: &str =
@@ -82,7 +84,8 @@ impl Agent {
             return;
         }
         let problem = format!(
-            "records of pods were lost or cannot be read: {LEFT_ALONE} ({count} cgroups of pods)"
+            "records of pods were lost or cannot be read: {LEFT_ALONE} ({count} cgroups of pods); allot orphans names \
+             them, allot orphans --end ends them now"
         );
         self.problems.insert(LOSS_KEY.to_owned(), problem);
     }
@@ -106,6 +109,30 @@ impl Agent {
         uid.is_some_and(|uid| {
             self.stranded.contains(uid) || (self.orphans.spared && !self.by_uid.contains_key(uid))
         })
+    }
+
+    /// The cgroups of pods without a record that are there now.
+    pub(super) fn list_orphans(&mut self) -> Result<Vec<Orphan>, Refusal> {
+        let found = self.found_around(&CgroupPath::top());
+        let found = found.map_err(|error| Refusal::internal(error.to_string()))?;
+        let reader = self.kernel.reader();
+        let orphan = |path: CgroupPath| Orphan {
+            cgroup: path.to_string(),
+            processes: reader.processes(&path).len(),
+        };
+        Ok(self.without_record(&found).map(orphan).collect())
+    }
+
+    /// Somebody says that none of them is left alone any more, for as long as no other record is lost: they go in the
+    /// ordinary way. What was there is answered.
+    pub(super) fn end_orphans(&mut self) -> Result<Vec<Orphan>, Refusal> {
+        let listed = self.list_orphans()?;
+        let heeded = vec![Change::Delete(LOSS_KEY.to_owned(), Expect::Any)];
+        self.commit(heeded)
+            .map_err(|error| Refusal::not_durable(error.to_string()))?;
+        self.orphans.spared = false;
+        self.enforce(&CgroupPath::top());
+        Ok(listed)
     }
 
     /// Tells of the cgroups without a record that a plan removes, each once.

@@ -105,6 +105,10 @@ fn router(shared: Shared, access: Access, bounds: Bounds) -> Router {
         )
         .route(&format!("{own}/diff"), get(own::diff))
         .route(&format!("{own}/drifts"), get(own::drifts))
+        .route(
+            &format!("{own}/orphans"),
+            get(own::orphans).delete(own::end_orphans),
+        )
         .route(&format!("{own}/oomkills"), get(own::oom_kills))
         .route(&format!("{own}/top"), get(own::top))
         .route(&format!("{own}/eviction"), get(eviction::dry_run))

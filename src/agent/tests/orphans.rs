@@ -1,16 +1,19 @@
 //! Cgroups, processes and files of pods that the store does not know, or cannot tell of.
 
 use std::fs;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use serde_json::json;
 
 use super::bench::{Bench, one};
 use crate::agent::FORMATS;
+use crate::agent::orphans::LOSS_KEY;
 use crate::agent::request::PodKey;
 use crate::agent::run::store_key;
 use crate::cgroup::{CgroupPath, ModelKernel, Op, Pid};
 use crate::model::kind::LIMIT_RANGE;
+use crate::report::Orphan;
 use crate::store::{Change, Expect, open_or_rebuild};
 
 fn lives(bench: &Bench, pid: i32) -> bool {
@@ -221,9 +224,50 @@ fn a_loss_outlives_the_agent_that_finds_it() {
     bench.crash();
     let problems: Vec<_> = bench.agent().problems.values().cloned().collect();
     let expected = "records of pods were lost or cannot be read: what runs without a record is left alone and not \
-                    counted until the next boot (1 cgroups of pods)";
+                    counted until the next boot (1 cgroups of pods); allot orphans names them, allot orphans --end ends \
+                    them now";
     assert_eq!(problems, [expected]);
     assert_eq!(bench.events("StoreRebuilt").len(), 1);
     bench.reboot();
+    assert!(bench.agent().problems.is_empty());
+}
+
+/// Somebody says that what was left alone shall go: it does, as anything else without a record, and nothing else.
+#[test]
+fn what_is_left_alone_ends_when_somebody_says_so() {
+    let mut bench = Bench::new();
+    let (key, pid) = bench.run("web", &one("Always"));
+    let pod = bench.entry(&key).path();
+    bench.pass(Duration::from_millis(50));
+    bench.crash_and(|store| {
+        fs::write(store, "no store").unwrap();
+        fs::remove_file(store.with_file_name("store.redb.journal")).unwrap();
+    });
+    let (other, stays) = bench.run("other", &one("Always"));
+    let orphan = Orphan {
+        cgroup: pod.to_string(),
+        processes: 1,
+    };
+    assert_eq!(bench.agent().list_orphans(), Ok(vec![orphan.clone()]));
+    assert!(lives(&bench, pid));
+    // What is not durable is not done: the next agent would spare again what this one has ended in part.
+    let full = bench.agent().store.full.clone();
+    full.store(true, Ordering::Relaxed);
+    assert_eq!(bench.agent().end_orphans().unwrap_err().code, 507);
+    bench.pass(Duration::from_millis(50));
+    assert!(lives(&bench, pid));
+    full.store(false, Ordering::Relaxed);
+    assert_eq!(bench.agent().end_orphans(), Ok(vec![orphan]));
+    bench.until("its end", |agent| {
+        !matches!(agent.kernel.look(&pod), Ok(Some(_)))
+    });
+    assert!(!lives(&bench, pid));
+    let expected = format!("{pod} is removed with its 1 processes: no pod has it");
+    assert_eq!(bench.events("OrphanedCgroup"), [expected]);
+    assert_eq!(bench.agent().list_orphans(), Ok(Vec::new()));
+    assert!(!bench.agent().problems.contains_key(LOSS_KEY));
+    assert!(lives(&bench, stays) && bench.agent().pods.get(&other).is_some());
+    bench.crash();
+    assert!(!bench.agent().orphans.spared, "for this boot");
     assert!(bench.agent().problems.is_empty());
 }
