@@ -236,7 +236,7 @@ impl PodEntry {
     }
 
     /// The cgroups of its containers that share CPUs. Where somebody set a list that was adopted, it holds.
-    fn sharing(&self) -> Vec<CgroupPath> {
+    pub(super) fn sharing(&self) -> Vec<CgroupPath> {
         let file = InterfaceFile::CpusetCpus.to_string();
         let is_adopted = |name: &str| {
             let own = self.record.adopted.get(name);

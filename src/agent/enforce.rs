@@ -87,6 +87,11 @@ impl Agent {
                 return false;
             }
         };
+        self.enforce_found(scope, found)
+    }
+
+    /// The same, where it is known what is there.
+    pub(super) fn enforce_found(&mut self, scope: &CgroupPath, found: Tree) -> bool {
         let page = self.kernel.page_size();
         let plan = enforcement::plan(scope, &self.wanted, &found, &self.applied, page);
         self.carry_out(scope, found, plan)
