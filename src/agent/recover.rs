@@ -52,6 +52,7 @@ impl Agent {
         agent.heed_loss();
         agent.kills = kills;
         agent.cpus = cpus;
+        agent.system.offline_cpus = agent.facts.offline;
         agent.caught_up = agent.log.is_err();
         agent.advertised = advertised;
         if let Some(levels) = levels {

@@ -138,6 +138,8 @@ impl Server {
                 max_pids: Some(32_768),
                 swap: Bytes(0),
                 topology: Err("no test needs it".to_owned()),
+                offline: "2,6-7".parse().unwrap(),
+                devices: path("devices"),
             },
             system: SystemInfo::default(),
             kernel,

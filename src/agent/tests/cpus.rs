@@ -25,12 +25,12 @@ pub(super) fn machine(online: &str) -> Result<Topology, String> {
     Topology::new(online.iter().map(cpu).collect(), "0-1".parse().unwrap())
 }
 
-fn placing(config: &mut Config) {
+pub(super) fn placing(config: &mut Config) {
     config.cpu_manager_policy = CpuManagerPolicy::Static;
 }
 
 /// A Guaranteed pod; each container's name and CPU.
-fn pod(containers: &[(&str, &str)]) -> Value {
+pub(super) fn pod(containers: &[(&str, &str)]) -> Value {
     let containers: Vec<_> = containers
         .iter()
         .map(|(name, cpu)| {
@@ -50,7 +50,7 @@ fn file(bench: &mut Bench, key: &PodKey, container: &str, file: InterfaceFile) -
 }
 
 /// Where a container may run, as the kernel has it.
-fn cpus(bench: &mut Bench, key: &PodKey, container: &str) -> String {
+pub(super) fn cpus(bench: &mut Bench, key: &PodKey, container: &str) -> String {
     let path = bench.path(key, container);
     let effective = bench.kernel.with(|kernel| kernel.effective_cpus(&path));
     assert_eq!(
