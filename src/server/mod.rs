@@ -21,7 +21,6 @@ mod peer;
 mod place;
 mod query;
 mod read;
-mod resize;
 mod select;
 mod stats;
 mod status;
@@ -173,7 +172,9 @@ fn objects(root: &str) -> Router<Shared> {
         .route(&format!("{within}/{{name}}/status"), get(read::one))
         .route(
             &format!("{within}/{{name}}/resize"),
-            get(read::one).put(resize::replace).patch(resize::patch),
+            get(read::one)
+                .put(change::resize)
+                .patch(change::patch_amounts),
         )
 }
 
