@@ -30,8 +30,8 @@ pub struct NodeFacts {
     pub devices: PathBuf,
 }
 
-/// Where the kernel tells of them.
-const DEVICES: &str = "/sys/devices/system";
+/// Where the kernel tells of them on every machine.
+pub const DEVICES: &str = "/sys/devices/system";
 
 /// Reads the facts; `disk` is a directory on the file system that holds the pods' files.
 ///
