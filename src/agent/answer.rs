@@ -96,11 +96,7 @@ impl Agent {
             Request::Eviction(reply) => drop(reply.send(Ok(Box::new(self.eviction())))),
             Request::Diff(reply) => drop(reply.send(self.diff())),
             Request::Orphans(end, reply) => {
-                let answer = if end {
-                    self.end_orphans()
-                } else {
-                    self.list_orphans()
-                };
+                let answer = self.list_orphans(end);
                 self.send(reply, answer);
             }
             Request::Drifts(after, reply) => drop(reply.send(Ok(self.drifts.after(after)))),

@@ -111,8 +111,8 @@ impl Agent {
         })
     }
 
-    /// The cgroups of pods without a record that are there now.
-    pub(super) fn list_orphans(&mut self) -> Result<Vec<Orphan>, Refusal> {
+    /// The cgroups of pods without a record that are there now; whether they are to end.
+    pub(super) fn list_orphans(&mut self, end: bool) -> Result<Vec<Orphan>, Refusal> {
         let found = self.found_around(&CgroupPath::top());
         let found = found.map_err(|error| Refusal::internal(error.to_string()))?;
         let reader = self.kernel.reader();
@@ -120,19 +120,22 @@ impl Agent {
             cgroup: path.to_string(),
             processes: reader.processes(&path).len(),
         };
-        Ok(self.without_record(&found).map(orphan).collect())
+        let listed = self.without_record(&found).map(orphan).collect();
+        if end {
+            self.end_orphans()?;
+        }
+        Ok(listed)
     }
 
     /// Somebody says that none of them is left alone any more, for as long as no other record is lost: they go in the
-    /// ordinary way. What was there is answered.
-    pub(super) fn end_orphans(&mut self) -> Result<Vec<Orphan>, Refusal> {
-        let listed = self.list_orphans()?;
+    /// ordinary way.
+    fn end_orphans(&mut self) -> Result<(), Refusal> {
         let heeded = vec![Change::Delete(LOSS_KEY.to_owned(), Expect::Any)];
         self.commit(heeded)
             .map_err(|error| Refusal::not_durable(error.to_string()))?;
         self.orphans.spared = false;
         self.enforce(&CgroupPath::top());
-        Ok(listed)
+        Ok(())
     }
 
     /// Tells of the cgroups without a record that a plan removes, each once.

@@ -248,23 +248,23 @@ fn what_is_left_alone_ends_when_somebody_says_so() {
         cgroup: pod.to_string(),
         processes: 1,
     };
-    assert_eq!(bench.agent().list_orphans(), Ok(vec![orphan.clone()]));
+    assert_eq!(bench.agent().list_orphans(false), Ok(vec![orphan.clone()]));
     assert!(lives(&bench, pid));
     // What is not durable is not done: the next agent would spare again what this one has ended in part.
     let full = bench.agent().store.full.clone();
     full.store(true, Ordering::Relaxed);
-    assert_eq!(bench.agent().end_orphans().unwrap_err().code, 507);
+    assert_eq!(bench.agent().list_orphans(true).unwrap_err().code, 507);
     bench.pass(Duration::from_millis(50));
     assert!(lives(&bench, pid));
     full.store(false, Ordering::Relaxed);
-    assert_eq!(bench.agent().end_orphans(), Ok(vec![orphan]));
+    assert_eq!(bench.agent().list_orphans(true), Ok(vec![orphan]));
     bench.until("its end", |agent| {
         !matches!(agent.kernel.look(&pod), Ok(Some(_)))
     });
     assert!(!lives(&bench, pid));
     let expected = format!("{pod} is removed with its 1 processes: no pod has it");
     assert_eq!(bench.events("OrphanedCgroup"), [expected]);
-    assert_eq!(bench.agent().list_orphans(), Ok(Vec::new()));
+    assert_eq!(bench.agent().list_orphans(false), Ok(Vec::new()));
     assert!(!bench.agent().problems.contains_key(LOSS_KEY));
     assert!(lives(&bench, stays) && bench.agent().pods.get(&other).is_some());
     bench.crash();
