@@ -95,6 +95,10 @@ impl Agent {
             }
             Request::Eviction(reply) => drop(reply.send(Ok(Box::new(self.eviction())))),
             Request::Diff(reply) => drop(reply.send(self.diff())),
+            Request::Orphans(end, reply) => {
+                let answer = self.list_orphans(end);
+                self.send(reply, answer);
+            }
             Request::Drifts(after, reply) => drop(reply.send(Ok(self.drifts.after(after)))),
             Request::Status(reply) => {
                 let answer = (Box::new(self.status()), self.kernel.reader());

@@ -14,13 +14,16 @@ use crate::cgroup::{CgroupPath, InterfaceFile, Setting};
 use crate::config::Config;
 use crate::model::Topology;
 use crate::model::policy::CpuManagerPolicy;
-use crate::observation::node::NodeFacts;
+use crate::observation::node::{NodeFacts, offline_cpus};
 use crate::store::{Change, Expect};
 use crate::translation::{Place, Placement, PodTree, cpuset, translate_placed};
 use crate::units::CpuSet;
 
 /// The store key that says that containers were placed on CPUs.
 const PLACED_KEY: &str = "node/cpus-placed";
+
+/// The problem that CPUs went off.
+const OFFLINE: &str = "cpus/offline";
 
 /// The CPUs of the node.
 #[derive(Debug, Default)]
@@ -44,7 +47,17 @@ impl Cpus {
         let unknown = reserved.difference(topology.all());
         if !unknown.is_empty() {
             let all = topology.all();
-            let problem = format!("reservedSystemCPUs names {unknown}, and the machine has {all}");
+            let (off, missing) = (
+                unknown.intersection(facts.offline),
+                unknown.difference(facts.offline),
+            );
+            let parts = [(off, "off"), (missing, "not there")];
+            let parts = parts.iter().filter(|(cpus, _)| !cpus.is_empty());
+            let parts: Vec<_> = parts
+                .map(|(cpus, what)| format!("{cpus} ({what})"))
+                .collect();
+            let named = parts.join(" and ");
+            let problem = format!("reservedSystemCPUs names CPUs {named}; on are {all}");
             return Err(StartupError::Cpus(problem));
         }
         if reserved.is_empty() {
@@ -151,6 +164,39 @@ impl Agent {
         }
     }
 
+    /// Looks which CPUs are off now. What went off since the start is still counted as there, which is told: without
+    /// them pods run on fewer than they were promised.
+    pub(super) fn look_for_offline_cpus(&mut self) {
+        let Some(off) = offline_cpus(&self.facts.devices) else {
+            return;
+        };
+        if self.system.offline_cpus == off {
+            return;
+        }
+        self.system.offline_cpus = off;
+        // The node is shown anew.
+        self.node_told.0 = 0;
+        let gone = off.difference(self.facts.offline);
+        if gone.is_empty() {
+            self.problems.remove(OFFLINE);
+            return;
+        }
+        let owners = self.pods.iter();
+        let owners =
+            owners.filter(|(_, it)| !together(&it.record.cpus).intersection(gone).is_empty());
+        let owners: Vec<_> = owners.map(|(key, _)| key.to_string()).collect();
+        let whose = if owners.is_empty() {
+            String::new()
+        } else {
+            format!("; some of them were alone those of {}", owners.join(", "))
+        };
+        let problem = format!(
+            "CPUs {gone} went off: capacity counts them until allotd starts anew, and pods run on the others{whose}"
+        );
+        self.node_event(Severity::Warning, "CPUsOffline", &problem);
+        self.problems.insert(OFFLINE.to_owned(), problem);
+    }
+
     /// Those who share run where they may from now on: one pass over the tree.
     pub(super) fn follow_cpus(&mut self) {
         if std::mem::take(&mut self.cpus.moved) {
@@ -236,7 +282,7 @@ impl PodEntry {
     }
 
     /// The cgroups of its containers that share CPUs. Where somebody set a list that was adopted, it holds.
-    fn sharing(&self) -> Vec<CgroupPath> {
+    pub(super) fn sharing(&self) -> Vec<CgroupPath> {
         let file = InterfaceFile::CpusetCpus.to_string();
         let is_adopted = |name: &str| {
             let own = self.record.adopted.get(name);

@@ -87,6 +87,11 @@ impl Agent {
                 return false;
             }
         };
+        self.enforce_found(scope, found)
+    }
+
+    /// The same, where it is known what is there.
+    pub(super) fn enforce_found(&mut self, scope: &CgroupPath, found: Tree) -> bool {
         let page = self.kernel.page_size();
         let plan = enforcement::plan(scope, &self.wanted, &found, &self.applied, page);
         self.carry_out(scope, found, plan)
@@ -115,6 +120,9 @@ impl Agent {
 
     /// Does what the plan for a scope says, but what is not to be done, and remembers what is in effect then.
     fn carry_out(&mut self, scope: &CgroupPath, mut found: Tree, mut plan: Plan) -> bool {
+        if scope.is_top() {
+            self.tell_of_spared(&found);
+        }
         // A newer agent may be stricter, and a crash may leave a record that nobody can read: neither is a
         // reason to kill.
         plan.leave_out(|step| match &step.op {

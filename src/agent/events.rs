@@ -43,15 +43,13 @@ pub struct Subject {
 /// All events that are kept.
 #[derive(Debug, Default)]
 pub struct Events {
-    /// By store key.
-    kept: BTreeMap<String, v1::Event>,
+    /// By store key, each with its number in the order.
+    kept: BTreeMap<String, (u64, v1::Event)>,
     /// The store keys by what is the same in repetitions.
     same: HashMap<String, String>,
     /// The store keys in order of their last occurrence, oldest first, by a number that only grows: of two
     /// times the later may be the smaller, if the clock was set back.
     order: BTreeMap<u64, String>,
-    /// The same the other way round.
-    turns: HashMap<String, u64>,
     /// The last of these numbers.
     turn: u64,
     /// What the store does not have yet.
@@ -80,9 +78,7 @@ impl Events {
         });
         for (entry, event) in entries {
             events.serial = events.serial.max(entry.revision);
-            events.move_to_end(&entry.key);
-            events.same.insert(identity(&event), entry.key.clone());
-            events.kept.insert(entry.key, event);
+            events.keep(entry.key, event);
         }
         events
     }
@@ -99,12 +95,11 @@ impl Events {
         let message = cut(message);
         let new = Self::event(&self.component, subject, severity, reason, message, now);
         let known = self.same.get(&identity(&new)).cloned();
-        let key = if let Some(key) = known {
-            if let Some(event) = self.kept.get_mut(&key) {
-                event.last_timestamp = Some(Time(now));
-                event.count = Some(event.count.unwrap_or(1).saturating_add(1));
-            }
-            key
+        let known = known.and_then(|key| Some((self.take(&key)?, key)));
+        let (event, key) = if let Some((mut event, key)) = known {
+            event.last_timestamp = Some(Time(now));
+            event.count = Some(event.count.unwrap_or(1).saturating_add(1));
+            (event, key)
         } else {
             self.serial = self.serial.saturating_add(1);
             let name = format!(
@@ -114,19 +109,15 @@ impl Events {
                 self.serial & 0xffff
             );
             let key = format!("events/{}/{name}", subject.namespace);
-            self.same.insert(identity(&new), key.clone());
             let mut event = new;
             event.metadata.name = Some(name);
-            self.kept.insert(key.clone(), event);
-            key
+            (event, key)
         };
-        self.move_to_end(&key);
-        if let Some(event) = self.kept.get(&key)
-            && let Ok(value) = serde_json::to_vec(event)
-        {
-            self.pending
-                .insert(key.clone(), Change::Put(key, value, Expect::Any));
+        if let Ok(value) = serde_json::to_vec(&event) {
+            let change = Change::Put(key.clone(), value, Expect::Any);
+            self.pending.insert(key.clone(), change);
         }
+        self.keep(key, event);
         self.forget_oldest();
     }
 
@@ -135,13 +126,13 @@ impl Events {
     pub fn news(&self) -> impl Iterator<Item = (&str, &str, Option<&v1::Event>)> {
         self.pending.keys().filter_map(|key| {
             let (namespace, name) = key.strip_prefix("events/")?.split_once('/')?;
-            Some((namespace, name, self.kept.get(key)))
+            Some((namespace, name, self.kept.get(key).map(|(_, event)| event)))
         })
     }
 
     /// Namespace, name and content of all events.
     pub fn all(&self) -> impl Iterator<Item = (&str, &str, &v1::Event)> {
-        self.kept.iter().filter_map(|(key, event)| {
+        self.kept.iter().filter_map(|(key, (_, event))| {
             let (namespace, name) = key.strip_prefix("events/")?.split_once('/')?;
             Some((namespace, name, event))
         })
@@ -152,6 +143,7 @@ impl Events {
         self.order
             .values()
             .filter_map(|key| self.kept.get(key))
+            .map(|(_, event)| event)
             .filter(|event| {
                 namespace.is_none_or(|wanted| event.metadata.namespace.as_deref() == Some(wanted))
             })
@@ -165,7 +157,6 @@ impl Events {
         let of_it = self.kept.range(prefix.clone()..);
         let of_it = of_it.take_while(|(key, _)| key.starts_with(&prefix));
         let gone: Vec<_> = of_it.map(|(key, _)| key.clone()).collect();
-        self.order.retain(|_, key| !key.starts_with(&prefix));
         for key in gone {
             self.drop(key);
         }
@@ -196,22 +187,24 @@ impl Events {
     }
 
     /// It is the latest now.
-    fn move_to_end(&mut self, key: &str) {
+    fn keep(&mut self, key: String, event: v1::Event) {
         self.turn = self.turn.saturating_add(1);
-        if let Some(before) = self.turns.insert(key.to_owned(), self.turn) {
-            self.order.remove(&before);
-        }
-        self.order.insert(self.turn, key.to_owned());
+        self.order.insert(self.turn, key.clone());
+        self.same.insert(identity(&event), key.clone());
+        self.kept.insert(key, (self.turn, event));
     }
 
-    /// Forgets one that is out of the order already.
+    fn take(&mut self, key: &str) -> Option<v1::Event> {
+        let (turn, event) = self.kept.remove(key)?;
+        self.order.remove(&turn);
+        self.same.remove(&identity(&event));
+        Some(event)
+    }
+
     fn drop(&mut self, key: String) {
-        self.turns.remove(&key);
-        if let Some(event) = self.kept.remove(&key) {
-            self.same.remove(&identity(&event));
-        }
-        self.pending
-            .insert(key.clone(), Change::Delete(key, Expect::Any));
+        self.take(&key);
+        let change = Change::Delete(key.clone(), Expect::Any);
+        self.pending.insert(key, change);
     }
 
     fn event(
@@ -349,7 +342,7 @@ mod tests {
         let mut revision = 0;
         let entries = events.order.values().map(|key| {
             revision += 1;
-            let value = serde_json::to_vec(&events.kept[key]).unwrap();
+            let value = serde_json::to_vec(&events.kept[key].1).unwrap();
             let key = key.clone();
             Entry {
                 key,

@@ -4,15 +4,17 @@
 //! where the store was lost, replaced or damaged. Decides what becomes of them: cgroups go with their
 //! processes, in the pass that finds them, because nobody counts what they use; with the processes end their
 //! shims. Files stay and are told, because what a pod wrote is its owner's. Where a record cannot be read
-//! nobody knows whose cgroups these are: then they stay too.
+//! nobody knows whose cgroups these are: then they stay too, until somebody says that they shall go.
 
 use std::collections::BTreeSet;
 
 use super::events::Severity;
+use super::request::Refusal;
 use super::run::Agent;
-use crate::cgroup::{CgroupPath, Op};
+use crate::cgroup::{CgroupPath, Op, Tree};
 use crate::enforcement::Plan;
 use crate::model::PodUid;
+use crate::report::Orphan;
 use crate::runtime::left::LeftBehind;
 use crate::store::{Change, Expect, REBUILT_KEY, Rebuilt};
 use crate::translation::Place;
@@ -23,7 +25,7 @@ const TOLD: usize = 32;
 const NAMED: usize = 8;
 
 /// The store key of the boot in which something of the store was lost.
-const LOSS_KEY: &str = "node/lost-in";
+pub(super) const LOSS_KEY: &str = "node/lost-in";
 
 /// What that means.
 const LEFT_ALONE: &str =
@@ -40,8 +42,8 @@ pub(super) struct Orphans {
 }
 
 impl Agent {
-    /// What a store that was made anew means. Where something of the old one is lost, nobody can tell a pod
-    /// whose record is among it from what is left over, until a new boot has ended both.
+    /// What a store that was made anew means. Its journal may have lacked the last changes, so nobody can tell a pod
+    /// whose record is among them from what is left over, until a new boot has ended both.
     pub(super) fn heed_loss(&mut self) {
         match self.store.rebuilt() {
             Ok(Some(rebuilt)) => self.tell_of_loss(&rebuilt),
@@ -51,27 +53,53 @@ impl Agent {
         let since = self.store.get(LOSS_KEY).ok().flatten();
         self.orphans.spared |=
             since.is_some_and(|entry| entry.value == self.system.boot_id.as_bytes());
-        if self.orphans.spared {
-            let problem = format!("records of pods were lost: {LEFT_ALONE}");
-            self.problems.insert(LOSS_KEY.to_owned(), problem);
-        }
     }
 
     /// The event, the loss and that it is told are durable at once: whoever is killed before leaves all of it to the
     /// next agent.
     fn tell_of_loss(&mut self, rebuilt: &Rebuilt) {
-        let mut told = rebuilt.to_string();
+        let told = rebuilt.to_string();
         self.problems.insert(REBUILT_KEY.to_owned(), told.clone());
-        let mut changes = vec![Change::Delete(REBUILT_KEY.to_owned(), Expect::Any)];
-        if !rebuilt.is_whole() {
-            told = format!("{told}; {LEFT_ALONE}");
-            self.orphans.spared = true;
-            let boot = self.system.boot_id.clone().into_bytes();
-            changes.push(Change::Put(LOSS_KEY.to_owned(), boot, Expect::Any));
-        }
+        self.orphans.spared = true;
+        let boot = self.system.boot_id.clone().into_bytes();
+        let changes = vec![
+            Change::Delete(REBUILT_KEY.to_owned(), Expect::Any),
+            Change::Put(LOSS_KEY.to_owned(), boot, Expect::Any),
+        ];
+        let told = format!("{told}; {LEFT_ALONE}");
         self.node_event(Severity::Warning, "StoreRebuilt", &told);
         // What the disk does not take is told again by the next agent.
         drop(self.commit(changes));
+    }
+
+    /// Tells how much is left alone, as of a look at everything.
+    pub(super) fn tell_of_spared(&mut self, found: &Tree) {
+        let count = if self.orphans.spared {
+            self.without_record(found).count()
+        } else {
+            0
+        };
+        if count == 0 {
+            self.problems.remove(LOSS_KEY);
+            return;
+        }
+        let problem = format!(
+            "records of pods were lost or cannot be read: {LEFT_ALONE} ({count} cgroups of pods); allot orphans names \
+             them, allot orphans --end ends them now"
+        );
+        self.problems.insert(LOSS_KEY.to_owned(), problem);
+    }
+
+    /// The cgroups of pods of which there is no record, not even one that cannot be used.
+    fn without_record(&self, found: &Tree) -> impl Iterator<Item = CgroupPath> {
+        let is_known = |uid: &PodUid| self.by_uid.contains_key(uid) || self.stranded.contains(uid);
+        let paths = found.iter().map(|(path, _)| path);
+        paths
+            .filter(move |path| match Place::of(path) {
+                Some(Place::Pod(_, uid)) => !is_known(&uid),
+                _ => false,
+            })
+            .cloned()
     }
 
     /// Whether a cgroup is left alone because it may be that of a pod whose record is of no use to this agent.
@@ -81,6 +109,33 @@ impl Agent {
         uid.is_some_and(|uid| {
             self.stranded.contains(uid) || (self.orphans.spared && !self.by_uid.contains_key(uid))
         })
+    }
+
+    /// The cgroups of pods without a record that are there now; whether they are to end.
+    pub(super) fn list_orphans(&mut self, end: bool) -> Result<Vec<Orphan>, Refusal> {
+        let found = self.found_around(&CgroupPath::top());
+        let found = found.map_err(|error| Refusal::internal(error.to_string()))?;
+        let reader = self.kernel.reader();
+        let orphan = |path: CgroupPath| Orphan {
+            cgroup: path.to_string(),
+            processes: reader.processes(&path).len(),
+        };
+        let listed = self.without_record(&found).map(orphan).collect();
+        if end {
+            self.end_orphans()?;
+        }
+        Ok(listed)
+    }
+
+    /// Somebody says that none of them is left alone any more, for as long as no other record is lost: they go in the
+    /// ordinary way.
+    fn end_orphans(&mut self) -> Result<(), Refusal> {
+        let heeded = vec![Change::Delete(LOSS_KEY.to_owned(), Expect::Any)];
+        self.commit(heeded)
+            .map_err(|error| Refusal::not_durable(error.to_string()))?;
+        self.orphans.spared = false;
+        self.enforce(&CgroupPath::top());
+        Ok(())
     }
 
     /// Tells of the cgroups without a record that a plan removes, each once.

@@ -52,6 +52,7 @@ impl Agent {
         agent.heed_loss();
         agent.kills = kills;
         agent.cpus = cpus;
+        agent.system.offline_cpus = agent.facts.offline;
         agent.caught_up = agent.log.is_err();
         agent.advertised = advertised;
         if let Some(levels) = levels {
@@ -67,10 +68,10 @@ impl Agent {
         }
         agent.forgive_in_a_new_boot();
         agent.reattach_all();
-        agent.assume_applied();
+        let doubtful = agent.assume_applied();
         agent.begin_placing();
         // The whole tree at once: what nobody wants any more goes too.
-        agent.enforce(&CgroupPath::top());
+        agent.take_over(&doubtful);
         agent.look_for_orphaned_files();
         agent.stamp();
         for key in agent.pods.keys().cloned().collect::<Vec<_>>() {

@@ -17,7 +17,7 @@ use crate::report::drift::Drift;
 use crate::report::explain::PodExplanation;
 use crate::report::oom::OomKill;
 use crate::report::stats::{Census, PodPlace};
-use crate::report::{DiffReport, StatusReport};
+use crate::report::{DiffReport, Orphan, StatusReport};
 
 /// Where an answer goes.
 pub type Reply<T> = oneshot::Sender<Result<T, Refusal>>;
@@ -157,6 +157,8 @@ pub enum Request {
     Eviction(Reply<Box<EvictionParts>>),
     /// Wanted against kernel.
     Diff(Reply<DiffReport>),
+    /// The cgroups of pods without a record; whether they are to end.
+    Orphans(bool, Reply<Vec<Orphan>>),
     /// What somebody else changed, after the drift of this number.
     Drifts(u64, Reply<Vec<Drift>>),
     /// The agent's own state.

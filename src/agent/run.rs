@@ -306,6 +306,7 @@ impl Agent {
                 self.drive(&key);
             }
             self.end_namespaces();
+            self.look_for_offline_cpus();
         }
         while let Some((at, key)) = self.wakes.first().cloned()
             && at <= now

@@ -3,8 +3,9 @@
 //! Decides what may be assumed of the last agent's work. It must never make anything pass for enforced.
 
 use super::entry::PodEntry;
+use super::events::Severity;
 use super::run::Agent;
-use crate::cgroup::{Controller, InterfaceFile};
+use crate::cgroup::{CgroupPath, Controller, InterfaceFile, Setting, Tree};
 use crate::report::pod::ENFORCED;
 use crate::store::{Change, Expect};
 
@@ -13,28 +14,73 @@ const STAMP_KEY: &str = "node/enforced-by";
 
 impl Agent {
     /// What an agent like this one had in effect for a pod, in this boot, it has not changed since: what
-    /// differs now was changed by somebody else while no agent ran. Levels follow sums over pods, of which the
-    /// last may not have been written, so nothing is assumed of them.
-    pub(super) fn assume_applied(&mut self) {
+    /// differs now was changed by somebody else while no agent ran. Levels follow sums over pods, and shared CPUs
+    /// those that others have, of which the last may not have been written: nothing is assumed of them. Answers the
+    /// cgroups that have such values, as far as a difference says anything.
+    pub(super) fn assume_applied(&mut self) -> Vec<CgroupPath> {
         let stamp = self.stamp_text();
         let last = self.store.get(STAMP_KEY).ok().flatten();
         if last.is_none_or(|last| last.value != stamp.as_bytes()) {
-            return;
+            return Vec::new();
         }
-        let was_enforced = |entry: &&PodEntry| {
-            let mut conditions = entry.record.conditions.iter();
-            entry.placed
-                && entry.record.resizing.is_none()
-                && conditions.any(|one| one.kind == ENFORCED && one.status)
-        };
-        for entry in self.pods.values().filter(was_enforced) {
+        let levels = self.levels.tree.iter();
+        let mut doubtful: Vec<_> = levels.map(|(path, _)| path.clone()).collect();
+        for entry in self.pods.values().filter(|entry| was_enforced(entry)) {
+            let sharing = entry.sharing();
             for (path, node) in self.wanted.within(&entry.path()) {
                 let mut node = node.clone();
-                // What is shared follows other pods, and may have moved before it was written.
-                let own = |file: &InterfaceFile| file.controller() != Controller::Cpuset;
-                node.settings.retain(|file, _| own(file));
+                if sharing.contains(path) {
+                    let own = |file: &InterfaceFile| file.controller() != Controller::Cpuset;
+                    node.settings.retain(|file, _| own(file));
+                }
                 self.applied.insert(path.clone(), node);
             }
+            doubtful.extend(sharing);
+        }
+        // A pod on its way in or out moves levels and shared CPUs by itself.
+        if !self.pods.values().all(is_at_rest) {
+            doubtful.clear();
+        }
+        doubtful
+    }
+
+    /// The first pass over the whole tree. Where values of which nothing is assumed differ it tells that, without
+    /// saying who it was.
+    pub(super) fn take_over(&mut self, doubtful: &[CgroupPath]) {
+        let top = CgroupPath::top();
+        match self.found_around(&top) {
+            Ok(found) => {
+                for path in doubtful {
+                    self.tell_what_differs(path, &found);
+                }
+                self.enforce_found(&top, found);
+            }
+            // It says what is wrong.
+            Err(_) => drop(self.enforce(&top)),
+        }
+    }
+
+    fn tell_what_differs(&mut self, path: &CgroupPath, found: &Tree) {
+        let (Some(wanted), Some(found)) = (self.wanted.get(path), found.get(path)) else {
+            return;
+        };
+        let page = self.kernel.page_size();
+        let assumed = self.applied.get(path);
+        let differs = |wanted: &Setting| {
+            let file = wanted.file();
+            let is_assumed = assumed.is_some_and(|node| node.get(file).is_some());
+            let found = found
+                .get(file)
+                .filter(|found| *found != wanted.kept(page))?;
+            (!is_assumed).then(|| (file, found.value(), wanted.value()))
+        };
+        let all: Vec<_> = wanted.settings.values().filter_map(differs).collect();
+        for (file, found, wanted) in all {
+            let message = format!(
+                "{file} of {path} was {found} at the start, {wanted} is wanted: somebody changed it while no \
+                 allotd ran, or the last one ended before it was written"
+            );
+            self.tell(path, Severity::Warning, "FoundDifferent", &message);
         }
     }
 
@@ -72,12 +118,28 @@ impl Agent {
     }
 
     fn stamp_text(&self) -> String {
+        let (cpus, reserved) = self.cpus.room().map_or_else(Default::default, |room| {
+            (room.topology.all(), room.reserved)
+        });
         format!(
-            "{} {} {:?} {:?}",
+            "{} {} {:?} {:?} {cpus} {reserved}",
             env!("CARGO_PKG_VERSION"),
             self.system.boot_id,
             self.policy,
             self.node
         )
     }
+}
+
+/// Whether all of it was in effect, and nothing of it has changed since.
+fn was_enforced(entry: &PodEntry) -> bool {
+    let mut conditions = entry.record.conditions.iter();
+    entry.placed
+        && entry.record.resizing.is_none()
+        && conditions.any(|one| one.kind == ENFORCED && one.status)
+}
+
+/// Whether it moved nothing above it or beside it when the last agent ended.
+fn is_at_rest(entry: &PodEntry) -> bool {
+    entry.record.deletion.is_none() && (was_enforced(entry) || entry.is_over())
 }

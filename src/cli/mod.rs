@@ -22,6 +22,7 @@ pub mod kinds;
 pub mod logs;
 pub mod offline;
 pub mod oom;
+pub mod orphans;
 pub mod proxy;
 pub mod quantity;
 pub mod quota;
@@ -95,6 +96,7 @@ pub enum Command {
     Events(events::Args),
     Oom(oom::Args),
     Evict(evict::Args),
+    Orphans(orphans::Args),
     Resize(resize::Args),
     Attach(attach::Args),
     Proxy(proxy::Args),
@@ -261,6 +263,7 @@ pub fn run(command: &Command, context: &Context, out: &mut dyn Write) -> Result<
         Command::Events(args) => events::run(args, context, out),
         Command::Oom(args) => oom::run(args, context, out),
         Command::Evict(args) => evict::run(args, context, out),
+        Command::Orphans(args) => orphans::run(args, context, out),
         Command::Resize(args) => resize::run(args, context, out),
         Command::Attach(args) => attach::run(args, context, out),
         Command::Proxy(args) => proxy::run(args, context, out),

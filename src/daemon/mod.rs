@@ -241,5 +241,6 @@ fn system_info() -> SystemInfo {
         boot_id: read("/proc/sys/kernel/random/boot_id"),
         kernel_version: read("/proc/sys/kernel/osrelease"),
         os_image,
+        ..SystemInfo::default()
     }
 }

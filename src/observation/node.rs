@@ -3,7 +3,7 @@
 //! Reads facts; what of them pods may use is decided in `model::node`.
 
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use crate::model::topology::Cpu;
 use crate::model::{ResourceList, ResourceName, Topology};
@@ -24,7 +24,14 @@ pub struct NodeFacts {
     pub swap: Bytes,
     /// How its CPUs belong together; or why that is not known.
     pub topology: Result<Topology, String>,
+    /// The CPUs that are there and off; they are not in the topology, and capacity does not count them.
+    pub offline: CpuSet,
+    /// Where the kernel tells of CPUs, to look again: they go on and off while the machine runs.
+    pub devices: PathBuf,
 }
+
+/// Where the kernel tells of them on every machine.
+pub const DEVICES: &str = "/sys/devices/system";
 
 /// Reads the facts; `disk` is a directory on the file system that holds the pods' files.
 ///
@@ -66,8 +73,20 @@ pub fn read(disk: &Path) -> io::Result<NodeFacts> {
             .filter_map(|file| read_number(Path::new(file)))
             .min(),
         swap: Bytes(meminfo.swap_total),
-        topology: topology(Path::new("/sys/devices/system")),
+        topology: topology(Path::new(DEVICES)),
+        offline: offline_cpus(Path::new(DEVICES)).unwrap_or_default(),
+        devices: DEVICES.into(),
     })
+}
+
+/// The CPUs that are there and off now, as told in `cpu` below a directory; `None`: that is not known. The kernel's own
+/// list `offline` also has numbers for which there is no CPU.
+pub fn offline_cpus(devices: &Path) -> Option<CpuSet> {
+    let list = |name: &str| {
+        let text = std::fs::read_to_string(devices.join("cpu").join(name)).ok()?;
+        text.trim().parse::<CpuSet>().ok()
+    };
+    Some(list("present")?.difference(list("online")?))
 }
 
 /// The CPUs that are on, from a list such as `0-3,5`; not those this process may use, because pods
@@ -197,6 +216,18 @@ mod tests {
         );
         std::fs::remove_file(system.join("cpu/online")).unwrap();
         assert!(topology(system).unwrap_err().starts_with("cannot read "));
+    }
+
+    #[test]
+    fn a_cpu_is_off_only_if_it_is_there() {
+        let dir = tempfile::tempdir().unwrap();
+        assert_eq!(offline_cpus(dir.path()), None);
+        write(&dir.path().join("cpu/present"), "0-5\n");
+        assert_eq!(offline_cpus(dir.path()), None);
+        write(&dir.path().join("cpu/online"), "0-2,5\n");
+        write(&dir.path().join("cpu/offline"), "3-4,6-127\n");
+        let off = offline_cpus(dir.path()).unwrap();
+        assert_eq!(off.to_string(), "3-4");
     }
 
     #[test]

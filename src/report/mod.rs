@@ -193,6 +193,15 @@ pub struct DiffRow {
     pub verdict: String,
 }
 
+/// The cgroup of a pod that has no record: a row of `/apis/allotd.dev/v1/orphans`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Orphan {
+    /// The cgroup below the top one.
+    pub cgroup: String,
+    /// How many processes it has, those in cgroups below it included.
+    pub processes: usize,
+}
+
 /// The agent's own state: the answer of `/apis/allotd.dev/v1/status`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]

@@ -9,6 +9,7 @@ use k8s_openapi::apimachinery::pkg::apis::meta::v1::{ObjectMeta, Time};
 use crate::model::eviction::Pressure;
 use crate::model::lifecycle::Condition;
 use crate::model::{Node, ResourceList};
+use crate::units::CpuSet;
 
 /// Facts of the running system that the model does not need.
 #[derive(Clone, Debug, Default)]
@@ -21,7 +22,12 @@ pub struct SystemInfo {
     pub kernel_version: String,
     /// `PRETTY_NAME` of `/etc/os-release`
     pub os_image: String,
+    /// The CPUs that are there and off.
+    pub offline_cpus: CpuSet,
 }
+
+/// The annotation that names the CPUs that are off.
+const OFFLINE_CPUS: &str = "allotd.dev/offline-cpus";
 
 /// The node object.
 pub fn object(
@@ -46,6 +52,8 @@ pub fn object(
                     .map(|(key, value)| (key.to_owned(), value.to_owned()))
                     .collect(),
             ),
+            annotations: (!system.offline_cpus.is_empty())
+                .then(|| [(OFFLINE_CPUS.to_owned(), system.offline_cpus.to_string())].into()),
             creation_timestamp: Some(Time(since)),
             resource_version: Some(revision.to_string()),
             ..ObjectMeta::default()

@@ -51,9 +51,19 @@ pub(super) async fn replace(
     Body(body): Body,
 ) -> Answer<(HeaderMap, Json<Value>)> {
     check_changeable(place.kind, "PUT")?;
-    let (object, headers) = parse(&place, &body, &query)?;
-    let kept = put(&shared, &place, object, Part::Whole(query.put(false)?)).await?;
-    Ok((warned(headers, &kept), Json(kept.object)))
+    let how = query.put(false)?;
+    replaced(&shared, &place, &query, &body, Part::Whole(how)).await
+}
+
+/// The same pod with other amounts of cpu and memory, while it runs (`pods/NAME/resize` of Kubernetes 1.32).
+pub(super) async fn resize(
+    State(shared): State<Shared>,
+    place: Place,
+    Query(query): Query<ChangeQuery>,
+    Body(body): Body,
+) -> Answer<(HeaderMap, Json<Value>)> {
+    let how = query.put(false)?;
+    replaced(&shared, &place, &query, &body, Part::Amounts(how)).await
 }
 
 /// A part of an object.
@@ -70,20 +80,42 @@ pub(super) async fn patch(
     patched(&shared, &place, &patch, Part::Whole(how)).await
 }
 
+/// A part of a pod's amounts.
+pub(super) async fn patch_amounts(
+    State(shared): State<Shared>,
+    place: Place,
+    Query(query): Query<ChangeQuery>,
+    headers: HeaderMap,
+    body: Bytes,
+) -> Answer<(HeaderMap, Json<Value>)> {
+    let patch = Patch::read(place.kind, &headers, &body)?;
+    let how = query.put(false)?;
+    patched(&shared, &place, &patch, Part::Amounts(how)).await
+}
+
 /// What of an object is sent.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Part {
+enum Part {
     /// All of it.
     Whole(Put),
     /// A pod for the sake of its amounts of cpu and memory.
-    Amounts {
-        /// Only say what would become of it.
-        dry_run: bool,
-    },
+    Amounts(Put),
+}
+
+async fn replaced(
+    shared: &Shared,
+    place: &Place,
+    query: &ChangeQuery,
+    body: &Bytes,
+    part: Part,
+) -> Answer<(HeaderMap, Json<Value>)> {
+    let (object, headers) = parse(place, body, query)?;
+    let kept = put(shared, place, object, part).await?;
+    Ok((warned(headers, &kept), Json(kept.object)))
 }
 
 /// Patches an object; again, where somebody else's change came before.
-pub(super) async fn patched(
+async fn patched(
     shared: &Shared,
     place: &Place,
     patch: &Patch,
@@ -172,12 +204,12 @@ async fn put_named(
 }
 
 /// With a `Warning` header for whatever is hardly meant.
-pub(super) fn warned(mut headers: HeaderMap, kept: &Kept) -> HeaderMap {
+fn warned(mut headers: HeaderMap, kept: &Kept) -> HeaderMap {
     warn(&mut headers, &kept.warnings);
     headers
 }
 
-pub(super) async fn put(shared: &Shared, place: &Place, object: Value, part: Part) -> Answer<Kept> {
+async fn put(shared: &Shared, place: &Place, object: Value, part: Part) -> Answer<Kept> {
     let kind = place.kind;
     if kind == POD {
         // Read here and not by the owner, whose time is everybody's.
@@ -185,9 +217,9 @@ pub(super) async fn put(shared: &Shared, place: &Place, object: Value, part: Par
             .map_err(|error| Refusal::bad_request(format!("the pod: {error}")))?;
         let kept = shared.handle.ask(|reply| match part {
             Part::Whole(how) => Request::PutPod { object, how, reply },
-            Part::Amounts { dry_run } => Request::ResizePod {
+            Part::Amounts(how) => Request::ResizePod {
                 object,
-                dry_run,
+                dry_run: how.dry_run,
                 reply,
             },
         });

@@ -21,7 +21,6 @@ mod peer;
 mod place;
 mod query;
 mod read;
-mod resize;
 mod select;
 mod stats;
 mod status;
@@ -105,6 +104,10 @@ fn router(shared: Shared, access: Access, bounds: Bounds) -> Router {
         )
         .route(&format!("{own}/diff"), get(own::diff))
         .route(&format!("{own}/drifts"), get(own::drifts))
+        .route(
+            &format!("{own}/orphans"),
+            get(own::orphans).delete(own::end_orphans),
+        )
         .route(&format!("{own}/oomkills"), get(own::oom_kills))
         .route(&format!("{own}/top"), get(own::top))
         .route(&format!("{own}/eviction"), get(eviction::dry_run))
@@ -169,7 +172,9 @@ fn objects(root: &str) -> Router<Shared> {
         .route(&format!("{within}/{{name}}/status"), get(read::one))
         .route(
             &format!("{within}/{{name}}/resize"),
-            get(read::one).put(resize::replace).patch(resize::patch),
+            get(read::one)
+                .put(change::resize)
+                .patch(change::patch_amounts),
         )
 }
 

@@ -16,7 +16,7 @@ use crate::report::accounts::{Accounts, AccountsReport, QuotaCharges};
 use crate::report::drift::Drift;
 use crate::report::explain::PodExplanation;
 use crate::report::top::{Objects, TopReport};
-use crate::report::{DiffReport, PodUsage, StatusReport};
+use crate::report::{DiffReport, Orphan, PodUsage, StatusReport};
 
 /// Namespace and name in a path.
 type PodPath = Path<(String, String)>;
@@ -33,6 +33,22 @@ pub(super) async fn status(State(shared): State<Shared>) -> Answer<Json<StatusRe
 /// Wanted against kernel.
 pub(super) async fn diff(State(shared): State<Shared>) -> Answer<Json<DiffReport>> {
     Ok(Json(shared.handle.ask(Request::Diff).await?))
+}
+
+/// The cgroups of pods without a record.
+pub(super) async fn orphans(State(shared): State<Shared>) -> Answer<Json<Vec<Orphan>>> {
+    let asked = |reply| Request::Orphans(false, reply);
+    Ok(Json(shared.handle.ask(asked).await?))
+}
+
+/// Ends them; what was there is answered.
+pub(super) async fn end_orphans(
+    State(shared): State<Shared>,
+    Query(query): Query<ChangeQuery>,
+) -> Answer<Json<Vec<Orphan>>> {
+    query.no_dry_run()?;
+    let asked = |reply| Request::Orphans(true, reply);
+    Ok(Json(shared.handle.ask(asked).await?))
 }
 
 /// Which drifts are asked for.

@@ -4,6 +4,13 @@
 //! change goes to the journal right after the database has it. It need not be safer than the database, only
 //! damaged by something else, so it is not synced to the disk with each line. It must never be read while the
 //! database can be: whatever it lacks, the next opening of a sound store writes it anew.
+//!
+//! What its end is worth: a commit is on the disk before its line is written, so the journal is never ahead of the
+//! database. It can be behind, by whole lines and without a trace: the process ended between the two, the disk took
+//! no more lines, a file system that failed and was mounted again forgot what was not synced, somebody cut the file.
+//! The only other place that has the last revision is the database that is gone, and a third file in the same
+//! directory would be lost in the same ways. So no journal is ever taken for whole: after any rebuild, what runs
+//! without a record may be a pod of the last lines.
 
 use std::collections::BTreeMap;
 use std::fs::File;

@@ -26,7 +26,8 @@ const GAP: u64 = 1_000_000;
 /// killed before that leaves it to the next; no step of a format gets it.
 pub const REBUILT_KEY: &str = "store/rebuilt";
 
-/// What became of a store that could not be used.
+/// What became of a store that could not be used. It never says that nothing is lost: a journal whose last lines are
+/// missing is like a whole one.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Rebuilt {
     /// Where the damaged file is now; `None` where there was none.
@@ -35,14 +36,6 @@ pub struct Rebuilt {
     pub entries: Result<usize, String>,
     /// How many lines of the journal are damaged: what they told is lost.
     pub damaged: usize,
-}
-
-impl Rebuilt {
-    /// Whether the new store has all that the old one had, as far as its journal tells: lines that are missing at its
-    /// end are not missed.
-    pub fn is_whole(&self) -> bool {
-        self.entries.is_ok() && self.damaged == 0
-    }
 }
 
 impl fmt::Display for Rebuilt {
@@ -56,7 +49,10 @@ impl fmt::Display for Rebuilt {
             None => f.write_str("the store is gone")?,
         }
         match &self.entries {
-            Ok(entries) => write!(f, "; a new one has the {entries} entries of its journal")?,
+            Ok(entries) => write!(
+                f,
+                "; a new one has the {entries} entries of its journal, which may lack the last changes"
+            )?,
             Err(why) => write!(f, "; a new one is empty: {why}")?,
         }
         match self.damaged {

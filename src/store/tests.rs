@@ -17,6 +17,11 @@ pub(super) fn reopen(path: &Path, steps: &[Step]) -> (Store, Option<Rebuilt>) {
     (store, rebuilt)
 }
 
+/// Whether the journal has told all that it had.
+pub(super) fn tells_all(rebuilt: &Rebuilt) -> bool {
+    rebuilt.entries.is_ok() && rebuilt.damaged == 0
+}
+
 #[test]
 fn a_commit_happens_as_a_whole_or_not_at_all() {
     let dir = tempfile::tempdir().unwrap();
@@ -81,7 +86,7 @@ fn a_damaged_store_is_set_aside_and_kept() {
                 .to_string()
                 .ends_with("; a new one is empty: it has no journal")
         );
-        assert!(!rebuilt.is_whole());
+        assert!(!tells_all(&rebuilt));
         assert_eq!(std::fs::read(rebuilt.aside.unwrap()).unwrap(), damage);
         assert_eq!(store.list("").unwrap(), []);
     }
@@ -117,7 +122,7 @@ fn a_store_cut_short_anywhere_has_all_it_had() {
         let (store, rebuilt) = reopen(&path, &[]);
         let kept = store.list("k/").unwrap().len();
         assert!(
-            cut == 0 || kept == 50 || rebuilt.is_some_and(|rebuilt| !rebuilt.is_whole()),
+            cut == 0 || kept == 50 || rebuilt.is_some_and(|rebuilt| !tells_all(&rebuilt)),
             "cut at {cut}: {kept} of 50 and nothing said"
         );
         drop(store);
@@ -125,7 +130,7 @@ fn a_store_cut_short_anywhere_has_all_it_had() {
         std::fs::write(journal::beside(&path), &journal).unwrap();
         let (store, rebuilt) = reopen(&path, &[]);
         assert_eq!(store.list("").unwrap(), all, "cut at {cut}: {rebuilt:?}");
-        assert!(rebuilt.is_none_or(|rebuilt| rebuilt.is_whole()));
+        assert!(rebuilt.is_none_or(|rebuilt| tells_all(&rebuilt)));
     }
 }
 
@@ -180,7 +185,7 @@ fn a_loss_is_told_however_often_it_is_interrupted() {
             }
             let store = open_or_rebuild(&path, &[]).unwrap();
             let rebuilt = store.rebuilt().unwrap().unwrap();
-            assert!(!rebuilt.is_whole(), "{journal_is:?} {rebuilt}");
+            assert!(!tells_all(&rebuilt), "{journal_is:?} {rebuilt}");
             store.commit(&[put("k", "v", Expect::Any)]).unwrap();
         }
         let (store, rebuilt) = reopen(&path, &[]);

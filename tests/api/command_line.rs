@@ -194,6 +194,18 @@ fn a_watch_ends_with_the_daemon() {
 }
 
 #[test]
+fn the_node_names_the_cpus_that_are_off() {
+    let server = Server::start();
+    let (text, code) = server.told("describe node node");
+    assert_eq!(code, Some(0), "{text}");
+    let line = text.lines().find(|line| line.starts_with("Annotations:"));
+    assert!(
+        line.unwrap().ends_with("allotd.dev/offline-cpus: 2,6-7"),
+        "{text}"
+    );
+}
+
+#[test]
 fn any_kind_is_described_and_no_secret_told() {
     let server = filled();
     let secret = json!({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "key",

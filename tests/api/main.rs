@@ -18,6 +18,7 @@ mod kube;
 mod kinds;
 mod objects;
 mod oomkills;
+mod orphans;
 mod policies;
 mod probes;
 mod protobuf;

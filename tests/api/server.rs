@@ -17,7 +17,7 @@ use allotd::observation::watch::Watch;
 use allotd::report::node::SystemInfo;
 use allotd::runtime::{Errands, Runtime};
 use allotd::server::{self, Access, Bounds};
-use allotd::store::Store;
+use allotd::store::open_or_rebuild;
 use allotd::units::{Bytes, PageSize, Quantity};
 use serde_json::{Value, json};
 use tokio::sync::oneshot;
@@ -99,7 +99,11 @@ impl Server {
 
     /// The same in any kernel.
     pub fn start_in(bounds: Bounds, kernel: Box<dyn Hierarchy>) -> Self {
-        let temp = tempfile::tempdir().unwrap();
+        Self::start_at(tempfile::tempdir().unwrap(), bounds, kernel)
+    }
+
+    /// The same where a file of a store, which may be damaged, may be in the directory.
+    pub fn start_at(temp: tempfile::TempDir, bounds: Bounds, kernel: Box<dyn Hierarchy>) -> Self {
         let path = |name: &str| temp.path().join(name);
         for dir in ["state", "logs", "cgroup"] {
             std::fs::create_dir(path(dir)).unwrap();
@@ -134,10 +138,12 @@ impl Server {
                 max_pids: Some(32_768),
                 swap: Bytes(0),
                 topology: Err("no test needs it".to_owned()),
+                offline: "2,6-7".parse().unwrap(),
+                devices: path("devices"),
             },
             system: SystemInfo::default(),
             kernel,
-            store: Store::open(&path("store.redb"), agent::FORMATS).unwrap(),
+            store: open_or_rebuild(&path("store.redb"), agent::FORMATS).unwrap(),
             runtime: Runtime {
                 state: path("state"),
                 logs: path("logs"),

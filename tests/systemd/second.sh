@@ -39,13 +39,24 @@ check "no drift" no_drift
 check "the pod that hears no SIGTERM goes" allot delete pod deaf --grace-period=1
 check "and is gone" within 30 not allot get pod deaf
 
-check "purge" dpkg --purge allotd
+# Directories of the administrator's, one of which others use too.
+mkdir -p /srv/allot/state /srv/allot/logs
+echo mine >/srv/allot/state/mine
+sed -i -e 's|^stateDir: .*|stateDir: /srv/allot/state|' -e 's|^podLogsDir: .*|podLogsDir: /srv/allot/logs|' /etc/allotd/config.yaml
+systemctl restart allotd
+check "a pod in other directories" allot apply -f /payload/web.yaml
+check "is ready" within 60 ready web
+check "and has logs there" silent test -n "$(ls /srv/allot/logs)"
+
+check "purge tells what it leaves" says 'what is in /srv/allot/state stays' dpkg --purge allotd
+check "which is what others put there" holds "$(find /srv/allot/state /srv/allot/logs -type f)" mine
+check "and nothing else" silent test "$(find /srv/allot/state /srv/allot/logs -mindepth 1)" = /srv/allot/state/mine
 check "no state is left" silent left_in /var/lib/allotd /var/log/pods /etc/allotd /run/allotd
 check "no unit is left" silent left_of_allot /etc/systemd /run/systemd /var/lib/systemd
 check "no file is left" silent left_of_allot /usr/bin /usr/lib /usr/share /var/lib/dpkg/info
 check "no process is left" not pgrep allot
 check "none of pods either" not pgrep -x sleep
 check "no cgroup is left" not test -e /sys/fs/cgroup/allot.slice
-check "no mount is left" not grep -q /pods/state/pods/ /proc/mounts
+check "no mount is left" not grep -qE '(/pods/state|/var/lib/allotd|/srv/allot/state)/pods/' /proc/mounts
 check "nothing failed in the background" silent failed_units
 dump

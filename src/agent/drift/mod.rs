@@ -278,7 +278,13 @@ impl Agent {
         (key, container.to_owned())
     }
 
-    fn tell(&mut self, path: &CgroupPath, severity: Severity, reason: &str, message: &str) {
+    pub(in crate::agent) fn tell(
+        &mut self,
+        path: &CgroupPath,
+        severity: Severity,
+        reason: &str,
+        message: &str,
+    ) {
         match self.owner_of(path) {
             (Some(key), container) => self.event(&key, &container, severity, reason, message),
             (None, _) => self.node_event(severity, reason, message),

@@ -22,7 +22,7 @@ use crate::agent::{FORMATS, Handle, Input};
 use crate::cgroup::{CgroupPath, Hierarchy, Pid};
 use crate::config::Config;
 use crate::model::Kind;
-use crate::observation::node::NodeFacts;
+use crate::observation::node::{NodeFacts, offline_cpus};
 use crate::observation::watch::Watch;
 use crate::report::node::SystemInfo;
 use crate::runtime::record::Started;
@@ -144,6 +144,8 @@ impl Bench {
                 max_pids: Some(32_768),
                 swap: Bytes(0),
                 topology: super::cpus::machine(self.cpus),
+                offline: offline_cpus(&path("devices")).unwrap_or_default(),
+                devices: path("devices"),
             },
             system: SystemInfo {
                 boot_id: self.boot.to_owned(),

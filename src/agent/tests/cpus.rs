@@ -1,16 +1,18 @@
 //! Containers that have CPUs to themselves, and those that share the others: given, kept over crashes, freed.
 
+use std::time::Duration;
+
 use k8s_openapi::api::core::v1;
 use serde_json::{Value, json};
 
 use super::bench::{Bench, one};
 use super::resize::{amounts, resize};
 use crate::agent::request::PodKey;
-use crate::cgroup::{InterfaceFile, ModelKernel, Op};
+use crate::cgroup::{CgroupPath, Controller, ErrorKind, InterfaceFile, ModelKernel, Op, Setting};
 use crate::config::Config;
 use crate::model::policy::CpuManagerPolicy;
 use crate::model::topology::{Cpu, Topology};
-use crate::units::CpuSet;
+use crate::units::{CpuSet, CpuWeight};
 
 /// Cores of one thread, two at each node.
 pub(super) fn machine(online: &str) -> Result<Topology, String> {
@@ -23,12 +25,12 @@ pub(super) fn machine(online: &str) -> Result<Topology, String> {
     Topology::new(online.iter().map(cpu).collect(), "0-1".parse().unwrap())
 }
 
-fn placing(config: &mut Config) {
+pub(super) fn placing(config: &mut Config) {
     config.cpu_manager_policy = CpuManagerPolicy::Static;
 }
 
 /// A Guaranteed pod; each container's name and CPU.
-fn pod(containers: &[(&str, &str)]) -> Value {
+pub(super) fn pod(containers: &[(&str, &str)]) -> Value {
     let containers: Vec<_> = containers
         .iter()
         .map(|(name, cpu)| {
@@ -48,7 +50,7 @@ fn file(bench: &mut Bench, key: &PodKey, container: &str, file: InterfaceFile) -
 }
 
 /// Where a container may run, as the kernel has it.
-fn cpus(bench: &mut Bench, key: &PodKey, container: &str) -> String {
+pub(super) fn cpus(bench: &mut Bench, key: &PodKey, container: &str) -> String {
     let path = bench.path(key, container);
     let effective = bench.kernel.with(|kernel| kernel.effective_cpus(&path));
     assert_eq!(
@@ -203,9 +205,7 @@ fn a_crash_between_the_commit_and_the_kernel_gives_the_same_cpus() {
     let web = bench.create("web", &one("Always"));
     // Nothing is written any more: as if the agent had ended right after the commit.
     bench.kernel.with(|kernel| {
-        kernel.fail(crate::cgroup::ErrorKind::Other, |op| {
-            matches!(op, Op::Write(..))
-        });
+        kernel.fail(ErrorKind::Other, |op| matches!(op, Op::Write(..)));
     });
     let own = bench.create("own", &pod(&[("own", "2")]));
     assert_eq!(
@@ -217,6 +217,7 @@ fn a_crash_between_the_commit_and_the_kernel_gives_the_same_cpus() {
     assert_eq!(cpus(&mut bench, &own, "own"), "2-3");
     assert_eq!(cpus(&mut bench, &web, "c"), "0-1");
     assert_eq!(bench.events("Drift"), [""; 0]);
+    assert_eq!(bench.events("FoundDifferent"), [""; 0]);
 }
 
 #[test]
@@ -260,10 +261,8 @@ fn without_the_policy_all_run_everywhere_again() {
     let mut bench = Bench::new();
     let own = bench.create("own", &pod(&[("own", "2")]));
     let web = bench.create("web", &one("Always"));
-    let top = bench
-        .kernel
-        .with(|kernel| kernel.node(&crate::cgroup::CgroupPath::top()));
-    assert!(!top.enabled.contains(crate::cgroup::Controller::Cpuset));
+    let top = bench.kernel.with(|kernel| kernel.node(&CgroupPath::top()));
+    assert!(!top.enabled.contains(Controller::Cpuset));
     assert_eq!(file(&mut bench, &own, "own", InterfaceFile::CpusetCpus), "");
     bench.settings = placing;
     bench.crash();
@@ -284,10 +283,7 @@ fn without_the_policy_all_run_everywhere_again() {
     assert_eq!(bench.events("CPUsLost").len(), 1);
     // From now on a list is nobody's business.
     let path = bench.path(&web, "c");
-    let list = Op::Write(
-        path,
-        crate::cgroup::Setting::CpusetCpus("1".parse().unwrap()),
-    );
+    let list = Op::Write(path, Setting::CpusetCpus("1".parse().unwrap()));
     bench
         .kernel
         .with(|kernel| kernel.as_another(&list))
@@ -351,4 +347,52 @@ fn a_pod_that_is_over_has_no_cpus() {
     bench.crash();
     assert_eq!(cpus(&mut bench, &next, "c"), "2-3");
     assert_eq!(bench.events("CPUsLost"), [""; 0]);
+}
+
+/// What a container has to itself changes with nobody else, so who changed it is known. What is shared follows others:
+/// that is told as it is.
+#[test]
+fn a_list_that_is_changed_while_no_agent_runs_is_told() {
+    let mut bench = Bench::with(placing);
+    let (own, _) = bench.run("own", &pod(&[("c", "2")]));
+    let (web, _) = bench.run("web", &one("Always"));
+    bench.pass(Duration::from_millis(50));
+    bench.crash();
+    bench.pass(Duration::from_millis(50));
+    assert_eq!(bench.events("FoundDifferent"), [""; 0]);
+    let level = CgroupPath::top().child("burstable").unwrap();
+    let before = bench.kernel.with(|kernel| kernel.node(&level));
+    let before = before.get(InterfaceFile::CpuWeight).unwrap().value();
+    let list = |list: &str| Setting::CpusetCpus(list.parse().unwrap());
+    for (path, setting) in [
+        (bench.path(&own, "c"), list("2")),
+        (bench.path(&web, "c"), list("0")),
+        (level.clone(), Setting::CpuWeight(CpuWeight::clamped(77))),
+    ] {
+        let op = Op::Write(path, setting);
+        bench.kernel.with(|kernel| kernel.as_another(&op)).unwrap();
+    }
+    bench.crash();
+    assert_eq!(cpus(&mut bench, &own, "c"), "2-3");
+    assert_eq!(cpus(&mut bench, &web, "c"), "0-1");
+    let path = bench.path(&own, "c");
+    let told = bench.events("Drift");
+    assert_eq!(told.len(), 1, "{told:?}");
+    assert!(
+        told[0].starts_with(&format!("cpuset.cpus of {path} was 2")),
+        "{told:?}"
+    );
+    let who =
+        "somebody changed it while no allotd ran, or the last one ended before it was written";
+    let path = bench.path(&web, "c");
+    let expected = [
+        format!("cpu.weight of {level} was 77 at the start, {before} is wanted: {who}"),
+        format!("cpuset.cpus of {path} was 0 at the start, 0-1 is wanted: {who}"),
+    ];
+    let mut told = bench.events("FoundDifferent");
+    told.sort_unstable();
+    assert_eq!(told, expected);
+    bench.pass(Duration::from_millis(50));
+    bench.crash();
+    assert_eq!(bench.events("FoundDifferent").len(), 2, "it is mended");
 }

@@ -13,6 +13,7 @@ mod faults;
 mod eviction;
 mod kernel;
 mod namespaces;
+mod offline;
 mod orphans;
 mod probes;
 mod random;

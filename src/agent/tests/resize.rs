@@ -58,10 +58,25 @@ fn value(bench: &mut Bench, key: &PodKey, container: Option<&str>, file: Interfa
     node.get(file).unwrap().value()
 }
 
-fn cpu_used(bench: &mut Bench) -> Value {
+/// What the quota counts now, as all accounts counted anew say too.
+#[track_caller]
+fn uses(bench: &mut Bench, expected: &Value) {
     assert_eq!(bench.agent().ledger.recount(), []);
     let (quotas, _) = bench.agent().handle.cache().list("resourcequotas", None);
-    quotas[0].object["status"]["used"].clone()
+    assert_eq!(quotas[0].object["status"]["used"], *expected);
+}
+
+/// What its container has.
+#[track_caller]
+fn in_force(bench: &mut Bench, key: &PodKey, file: InterfaceFile, expected: &str) {
+    assert_eq!(value(bench, key, Some("c"), file), expected);
+}
+
+fn until_done(bench: &mut Bench) {
+    bench.until("all resizes", |agent| {
+        let mut entries = agent.pods.values();
+        entries.all(|it| it.record.pending.is_none() && it.record.resizing.is_none())
+    });
 }
 
 fn quota(bench: &mut Bench, hard: &Value) {
@@ -101,7 +116,7 @@ fn a_running_pod_takes_other_amounts_at_once() {
         }
     }
     let used = json!({"requests.cpu": "1", "limits.memory": "256Mi"});
-    assert_eq!(cpu_used(&mut bench), used);
+    uses(&mut bench, &used);
     assert_eq!(condition(&mut bench, &key, "PodResizeInProgress"), None);
     let said = "container c: requests.cpu 500m → 1, requests.memory 128Mi → 256Mi, \
                 limits.cpu 500m → 1, limits.memory 128Mi → 256Mi";
@@ -118,7 +133,7 @@ fn a_running_pod_takes_other_amounts_at_once() {
             .iter()
             .any(written)
     );
-    assert_eq!(cpu_used(&mut bench), used);
+    uses(&mut bench, &used);
     assert_eq!(bench.processes(&key, "c"), [pid]);
     // The same again changes nothing.
     let revision = bench.entry(&key).revision;
@@ -140,10 +155,7 @@ fn memory_in_use_is_never_taken() {
     bench.kernel.with(grow(200 << 20));
     let kept = resize(&mut bench, &key, set("1", "128Mi")).unwrap();
     // Cpu is in effect, memory waits; both are told as they are.
-    assert_eq!(
-        value(&mut bench, &key, Some("c"), InterfaceFile::CpuMax),
-        "100000 100000"
-    );
+    in_force(&mut bench, &key, InterfaceFile::CpuMax, "100000 100000");
     let (reason, message) = condition(&mut bench, &key, "PodResizeInProgress").unwrap();
     assert_eq!(reason, "Error");
     assert!(
@@ -155,32 +167,27 @@ fn memory_in_use_is_never_taken() {
     let own = &kept["status"]["containerStatuses"][0];
     assert_eq!(own["allocatedResources"]["memory"], "128Mi");
     assert_eq!(own["resources"]["limits"]["memory"], "268435456");
-    assert_eq!(cpu_used(&mut bench), json!({"limits.memory": "256Mi"}));
+    uses(&mut bench, &json!({"limits.memory": "256Mi"}));
     bench.crash();
     assert!(bench.kernel.with(|kernel| kernel.is_alive(Pid(pid))));
     assert!(condition(&mut bench, &key, "PodResizeInProgress").is_some());
-    assert_eq!(cpu_used(&mut bench), json!({"limits.memory": "256Mi"}));
+    uses(&mut bench, &json!({"limits.memory": "256Mi"}));
     // A second resize in between; what the kernel may still hold goes on counting.
     resize(&mut bench, &key, set("1", "64Mi")).unwrap();
-    assert_eq!(cpu_used(&mut bench), json!({"limits.memory": "256Mi"}));
+    uses(&mut bench, &json!({"limits.memory": "256Mi"}));
     resize(&mut bench, &key, set("1", "128Mi")).unwrap();
 
     bench
         .kernel
         .with(|kernel| kernel.shrink(Pid(pid), Bytes(100 << 20)));
-    bench.until("memory to be there", |agent| {
-        agent
-            .pods
-            .values()
-            .all(|entry| entry.record.resizing.is_none())
-    });
+    until_done(&mut bench);
     for container in [Some("c"), None] {
         let max = value(&mut bench, &key, container, InterfaceFile::MemoryMax);
         assert_eq!(max, "134217728");
         let high = value(&mut bench, &key, container, InterfaceFile::MemoryHigh);
         assert_eq!(high, "max");
     }
-    assert_eq!(cpu_used(&mut bench), json!({"limits.memory": "128Mi"}));
+    uses(&mut bench, &json!({"limits.memory": "128Mi"}));
     assert_eq!(condition(&mut bench, &key, "PodResizeInProgress"), None);
     assert_eq!(bench.processes(&key, "c"), [pid]);
 }
@@ -208,32 +215,21 @@ fn a_full_node_lets_a_resize_wait() {
         message.contains("requested: 2000, used: 2500, capacity: 3900"),
         "{message}"
     );
-    assert_eq!(
-        value(&mut bench, &web, Some("c"), InterfaceFile::CpuMax),
-        "100000 100000"
-    );
+    in_force(&mut bench, &web, InterfaceFile::CpuMax, "100000 100000");
     // The quota keeps room for it, the node does not.
-    assert_eq!(cpu_used(&mut bench), json!({"requests.cpu": "4500m"}));
+    uses(&mut bench, &json!({"requests.cpu": "4500m"}));
     assert_eq!(bench.agent().ledger.of_node().cpu().unwrap().0, 3500);
     bench.crash();
-    assert_eq!(cpu_used(&mut bench), json!({"requests.cpu": "4500m"}));
+    uses(&mut bench, &json!({"requests.cpu": "4500m"}));
     assert!(condition(&mut bench, &web, "PodResizePending").is_some());
 
     // Another wish in its place; then room.
     resize(&mut bench, &web, set("1800m", "64Mi")).unwrap();
-    assert_eq!(cpu_used(&mut bench), json!({"requests.cpu": "4300m"}));
+    uses(&mut bench, &json!({"requests.cpu": "4300m"}));
     resize(&mut bench, &other, set("2", "128Mi")).unwrap();
-    bench.until("room", |agent| {
-        agent
-            .pods
-            .values()
-            .all(|entry| entry.record.pending.is_none())
-    });
-    assert_eq!(
-        value(&mut bench, &web, Some("c"), InterfaceFile::CpuMax),
-        "180000 100000"
-    );
-    assert_eq!(cpu_used(&mut bench), json!({"requests.cpu": "3800m"}));
+    until_done(&mut bench);
+    in_force(&mut bench, &web, InterfaceFile::CpuMax, "180000 100000");
+    uses(&mut bench, &json!({"requests.cpu": "3800m"}));
     assert_eq!(condition(&mut bench, &web, "PodResizePending"), None);
     assert_eq!(bench.agent().ledger.of_node().cpu().unwrap().0, 3800);
 
@@ -241,23 +237,15 @@ fn a_full_node_lets_a_resize_wait() {
     resize(&mut bench, &web, set("3", "64Mi")).unwrap();
     resize(&mut bench, &web, set("1800m", "64Mi")).unwrap();
     assert_eq!(condition(&mut bench, &web, "PodResizePending"), None);
-    assert_eq!(cpu_used(&mut bench), json!({"requests.cpu": "3800m"}));
+    uses(&mut bench, &json!({"requests.cpu": "3800m"}));
     // A pod that goes makes room too.
     resize(&mut bench, &web, set("3", "64Mi")).unwrap();
     bench
         .agent()
         .delete_pod(&other, Some(0), None, false)
         .unwrap();
-    bench.until("room", |agent| {
-        agent
-            .pods
-            .values()
-            .all(|entry| entry.record.pending.is_none())
-    });
-    assert_eq!(
-        value(&mut bench, &web, Some("c"), InterfaceFile::CpuMax),
-        "300000 100000"
-    );
+    until_done(&mut bench);
+    in_force(&mut bench, &web, InterfaceFile::CpuMax, "300000 100000");
 }
 
 #[test]
@@ -304,13 +292,8 @@ fn what_needs_another_run_gets_one() {
         runs(agent, &key, "c") && agent.pods.get(&key).unwrap().attempt("c") == 1
     });
     bench.put_in(&key, "c", next);
-    bench.until("it to be done", |agent| {
-        agent.pods.get(&key).unwrap().record.resizing.is_none()
-    });
-    assert_eq!(
-        value(&mut bench, &key, Some("c"), InterfaceFile::MemoryMax),
-        "134217728"
-    );
+    until_done(&mut bench);
+    in_force(&mut bench, &key, InterfaceFile::MemoryMax, "134217728");
     assert_eq!(bench.events("BackOff"), Vec::<String>::new());
     let record = bench.entry(&key).record.containers["c"].clone();
     assert!(!record.restart && record.attempt == 1, "{record:?}");
@@ -328,8 +311,7 @@ fn a_throttle_that_was_left_is_taken_off() {
         .with(|kernel| kernel.as_another(&Op::Write(path, throttle)))
         .unwrap();
     bench.crash();
-    let high = value(&mut bench, &key, Some("c"), InterfaceFile::MemoryHigh);
-    assert_eq!(high, "max");
+    in_force(&mut bench, &key, InterfaceFile::MemoryHigh, "max");
 }
 
 /// A resize is bound by the policies of the namespace, all of them at once.
@@ -354,13 +336,13 @@ fn policies_hold_for_a_resize_too() {
     ] {
         assert!(refused.message.contains(text), "{}", refused.message);
     }
-    assert_eq!(
-        cpu_used(&mut bench),
-        json!({"requests.cpu": "500m", "limits.memory": "128Mi"})
+    uses(
+        &mut bench,
+        &json!({"requests.cpu": "500m", "limits.memory": "128Mi"}),
     );
     resize(&mut bench, &key, set("1", "200Mi")).unwrap();
-    assert_eq!(
-        cpu_used(&mut bench),
-        json!({"requests.cpu": "1", "limits.memory": "200Mi"})
+    uses(
+        &mut bench,
+        &json!({"requests.cpu": "1", "limits.memory": "200Mi"}),
     );
 }

@@ -2,11 +2,14 @@
 //!
 //! It must never pass over an object that could have led to another verdict.
 
+use std::path::Path;
+
 use crate::cli::input::{self, InputPod};
 use crate::cli::offline::{self, Asked, Policies, Room, is_over};
 use crate::config::Config;
 use crate::manifest::{Manifest, Object};
 use crate::model::Node;
+use crate::observation::node::{DEVICES, offline_cpus};
 use crate::report::explain::{
     self, Explanation, Judged, NodeExplanation, PodExplanation, QuotaExplanation,
 };
@@ -61,12 +64,20 @@ pub fn explain(manifest: &Manifest, asked: &Asked<'_>) -> (Explanation, Vec<Stri
             source: source.to_owned(),
             allocatable: explain::amounts(&node.allocatable),
         });
+        remarks.extend((source == "machine").then(offline_cpus_here).flatten());
         let pods = pods.into_iter().map(|(_, pod)| pod);
         let (pods, quotas) = judge(pods, &node, asked.config, policies);
         explanation.pods = pods;
         explanation.quotas = quotas;
     }
     (explanation, remarks)
+}
+
+fn offline_cpus_here() -> Option<String> {
+    let off = offline_cpus(Path::new(DEVICES)).filter(|off| !off.is_empty())?;
+    Some(format!(
+        "CPUs {off} of this machine are off and not counted"
+    ))
 }
 
 /// Judges pods one after another; each that is admitted takes its part of the node and of the quotas that
