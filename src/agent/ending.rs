@@ -138,11 +138,7 @@ mod tests {
     }
 
     /// The same with terms that depend on when it begins.
-    fn course_of(
-        terms: &dyn Fn(Instant) -> Terms,
-        over: Option<u32>,
-        seconds: &[u32],
-    ) -> String {
+    fn course_of(terms: &dyn Fn(Instant) -> Terms, over: Option<u32>, seconds: &[u32]) -> String {
         let (start, mut ending) = (Instant::now(), None);
         let terms = terms(start);
         let mut course = Vec::new();

@@ -234,7 +234,11 @@ impl Agent {
         let idle: Vec<_> = entry
             .container_names()
             .filter(|name| *entry.live(name) == Live::Idle && !entry.is_attached(name))
-            .filter(|name| entry.container_record(name).is_none_or(|it| it.end.is_none()))
+            .filter(|name| {
+                entry
+                    .container_record(name)
+                    .is_none_or(|it| it.end.is_none())
+            })
             .map(|name| (name.to_owned(), entry.attempt(name)))
             .collect();
         let mut is_starting = false;
@@ -257,7 +261,10 @@ impl Agent {
             return;
         };
         entry.live.insert(container.to_owned(), Live::Idle);
-        let (path, is_attached) = (entry.container_path(container), entry.is_attached(container));
+        let (path, is_attached) = (
+            entry.container_path(container),
+            entry.is_attached(container),
+        );
         if let Some(path) = path
             && !is_attached
             && !self.is_empty(&path)
