@@ -27,6 +27,9 @@ pub(super) const LOOK_AGAIN: Duration = Duration::from_secs(1);
 impl Agent {
     /// Takes every step that is due for a pod: its cgroups, its containers, its end.
     pub(super) fn drive(&mut self, key: &PodKey) {
+        if self.node_end.is_some() {
+            return self.end_with_node(key);
+        }
         self.check_deadline(key);
         let Some(entry) = self.pods.get(key) else {
             return;

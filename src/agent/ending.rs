@@ -42,6 +42,8 @@ pub(super) struct Terms {
     grace: Duration,
     /// What is left of it where it began with a deletion.
     left: Option<Duration>,
+    /// When it gets SIGKILL at the latest, where all pods end with the node.
+    until: Option<Instant>,
 }
 
 /// What is to be done now for the end of one container.
@@ -59,7 +61,12 @@ pub(super) struct Step {
 }
 
 impl Terms {
-    pub fn of(entry: &PodEntry, container: &str, deletion: Option<Deletion>) -> Self {
+    pub fn of(
+        entry: &PodEntry,
+        container: &str,
+        deletion: Option<Deletion>,
+        until: Option<Instant>,
+    ) -> Self {
         let most = entry.record.ended_grace.unwrap_or(MAX_GRACE).min(MAX_GRACE);
         let own = entry.admitted.pod().termination_grace_seconds;
         let probes = entry.unhealthy(container).and_then(|own| own.grace_seconds);
@@ -69,40 +76,48 @@ impl Terms {
             has_hook: hook.is_some_and(Option::is_some),
             grace: deletion.map_or(own, |deletion| Duration::from_secs(deletion.grace_seconds)),
             left: deletion.map(|deletion| deletion.left(uptime_millis())),
+            until,
         }
     }
 
     pub fn step(&self, ending: &mut Option<Ending>, now: Instant) -> Step {
         let begins = ending.is_none();
-        let hooks = self.has_hook && !self.left.unwrap_or(self.grace).is_zero();
         let ending = ending.get_or_insert_with(|| Ending {
             since: now,
-            hook: if hooks {
-                HookStage::Running
-            } else {
-                HookStage::Over { ran: false }
-            },
+            hook: HookStage::Running,
             told: None,
         });
         let passed = now.saturating_duration_since(ending.since);
-        let left = self.left.unwrap_or(self.grace.saturating_sub(passed));
-        if ending.hook == HookStage::Running && left.is_zero() {
-            ending.hook = HookStage::Over { ran: true };
+        let mut left = self.left.unwrap_or(self.grace.saturating_sub(passed));
+        let (mut for_hook, mut after_hook) = (left, AFTER_HOOK);
+        if let Some(until) = self.until {
+            // That bound holds, so what the process has after a hook comes out of the hook's time.
+            let whole = until.saturating_duration_since(ending.since);
+            after_hook = AFTER_HOOK.min(whole / 2);
+            left = left.min(until.saturating_duration_since(now));
+            let before = until.checked_sub(after_hook).unwrap_or(now);
+            for_hook = left.min(before.saturating_duration_since(now));
+        }
+        if ending.hook == HookStage::Running && (!self.has_hook || for_hook.is_zero()) {
+            let ran = self.has_hook && !begins;
+            ending.hook = HookStage::Over { ran };
         }
         let mut step = Step {
             begins,
-            hook: (begins && hooks).then_some(left),
+            hook: None,
             tells: false,
             kills: false,
             wait: left,
         };
         let HookStage::Over { ran } = ending.hook else {
+            step.hook = begins.then_some(for_hook);
+            step.wait = for_hook;
             return step;
         };
         step.tells = ending.told.is_none();
         let told = *ending.told.get_or_insert(now);
         if ran && !self.grace.is_zero() {
-            let least = AFTER_HOOK.saturating_sub(now.saturating_duration_since(told));
+            let least = after_hook.saturating_sub(now.saturating_duration_since(told));
             step.wait = left.max(least);
         }
         step.kills = step.wait.is_zero();
@@ -119,7 +134,13 @@ mod tests {
     /// What is done at these seconds: `B` it begins, `H` with a hook, `T` SIGTERM, `K` SIGKILL. At `over` the
     /// hook ends.
     fn course(terms: &Terms, over: Option<u32>, seconds: &[u32]) -> String {
+        course_of(&|_| Terms { ..*terms }, over, seconds)
+    }
+
+    /// The same with terms that depend on when it begins.
+    fn course_of(terms: &dyn Fn(Instant) -> Terms, over: Option<u32>, seconds: &[u32]) -> String {
         let (start, mut ending) = (Instant::now(), None);
+        let terms = terms(start);
         let mut course = Vec::new();
         for second in seconds {
             if over == Some(*second)
@@ -146,6 +167,7 @@ mod tests {
             has_hook,
             grace: SECOND * grace,
             left: None,
+            until: None,
         }
     }
 
@@ -174,6 +196,7 @@ mod tests {
             has_hook: true,
             grace: Duration::ZERO,
             left: Some(Duration::ZERO),
+            until: None,
         };
         assert_eq!(course(&at_once, None, &[0]), "BTK");
         // A hook under way is cut short by a second deletion.
@@ -191,5 +214,59 @@ mod tests {
         }
         .step(&mut ending, start + SECOND);
         assert!(step.tells && step.kills && !step.begins);
+    }
+
+    /// What is done at these seconds where the node ends all pods at the second `until`.
+    fn course_until(
+        until: u32,
+        terms: &Terms,
+        over: Option<u32>,
+        seconds: &[u32],
+    ) -> (String, Option<Duration>) {
+        let terms = |start| Terms {
+            until: Some(start + SECOND * until),
+            ..*terms
+        };
+        let hook = terms(Instant::now()).step(&mut None, Instant::now()).hook;
+        // The course has its own beginning, a moment later.
+        (course_of(&terms, over, seconds), hook)
+    }
+
+    #[test]
+    fn the_end_of_the_node_waits_for_nobody() {
+        let long = 3600;
+        for (has_hook, grace, over, until, seconds, expected, hook) in [
+            // Its own grace, where that is shorter.
+            (false, 2, None, 5, &[0, 1, 2, 5][..], "BT  K K", None),
+            (false, long, None, 5, &[0, 4, 5], "BT  K", None),
+            // A hook has all but the two seconds after it, and is not waited for longer.
+            (true, long, None, 5, &[0, 2, 3, 4, 5], "BH  T  K", Some(3)),
+            (true, long, Some(1), 5, &[0, 1, 4, 5], "BH T  K", Some(3)),
+            (true, 1, None, 5, &[0, 1, 2, 3], "BH T  K", Some(1)),
+            // Of little time it has half.
+            (true, long, None, 2, &[0, 1, 2], "BH T K", Some(1)),
+            (true, long, None, 0, &[0], "BTK", None),
+            (true, 0, None, 5, &[0], "BTK", None),
+        ] {
+            let terms = terms(has_hook, grace);
+            let (course, has) = course_until(until, &terms, over, seconds);
+            assert_eq!(course, expected, "{has_hook} {grace} {over:?} {until}");
+            let has = has.map(|has| has.as_secs_f32().round());
+            assert_eq!(has, hook.map(|hook: u8| f32::from(hook)));
+        }
+    }
+
+    #[test]
+    fn a_deletion_under_way_has_no_more_time_when_the_node_ends() {
+        for (left, waits) in [(1, 1), (60, 5)] {
+            let start = Instant::now();
+            let terms = Terms {
+                left: Some(SECOND * left),
+                until: Some(start + SECOND * 5),
+                ..terms(false, 60)
+            };
+            let step = terms.step(&mut None, start);
+            assert_eq!(step.wait, SECOND * waits);
+        }
     }
 }

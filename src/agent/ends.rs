@@ -74,6 +74,9 @@ impl Agent {
 
     /// Notes the end of a container's run. OOM kills that its counters show make it `OOMKilled`.
     pub(super) fn note_end(&mut self, key: &PodKey, container: &str, mut end: Termination) {
+        if self.node_end.is_some() {
+            return self.note_last_end(key, container);
+        }
         Self::crash_point(Point::EndSeen);
         self.look_for_oom(key);
         let Some(entry) = self.pods.get_mut(key) else {

@@ -4,6 +4,7 @@
 //! wherever it is to where it should be by the same steps as ever.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use super::admit::uid_of;
 use super::cpus::Cpus;
@@ -11,6 +12,7 @@ use super::entry::{Live, PodEntry};
 use super::events::{Events, Severity};
 use super::kills::{DIRECTORY, Kills};
 use super::node::{ADVERTISED_KEY, build};
+use super::node_end::NodeEnd;
 use super::record::PodRecord;
 use super::request::PodKey;
 use super::run::{Agent, LEVELS_KEY, Parts, StartupError};
@@ -31,8 +33,8 @@ use crate::units::Quantity;
 const SHIMS: &str = "shims";
 
 impl Agent {
-    /// The agent as the last one left it.
-    pub(super) fn restore(parts: Parts) -> Result<Self, StartupError> {
+    /// What is kept, and the pods that are still to be restored.
+    fn open(parts: Parts) -> Result<(Self, Vec<Entry>), StartupError> {
         let advertised: ResourceList = match parts.store.get(ADVERTISED_KEY)? {
             Some(entry) => serde_json::from_slice::<BTreeMap<String, Quantity>>(&entry.value)
                 .unwrap_or_default()
@@ -49,7 +51,6 @@ impl Agent {
         let pods = parts.store.list("pods/")?;
         let kills = Kills::restore(&parts.store.list(DIRECTORY)?, &parts.system.boot_id);
         let mut agent = Self::empty(parts, node, events, revision);
-        agent.heed_loss();
         agent.kills = kills;
         agent.cpus = cpus;
         agent.system.offline_cpus = agent.facts.offline;
@@ -58,6 +59,25 @@ impl Agent {
         if let Some(levels) = levels {
             agent.levels_seen = serde_json::from_slice(&levels.value).unwrap_or_default();
         }
+        Ok((agent, pods))
+    }
+
+    /// An agent that only ends what runs, within so long.
+    pub(super) fn restore_to_end(parts: Parts, most: Duration) -> Result<Self, StartupError> {
+        let (mut agent, pods) = Self::open(parts)?;
+        agent.node_end = Some(NodeEnd::new(most));
+        agent.refresh_levels();
+        for entry in pods {
+            agent.restore_pod(&entry);
+        }
+        agent.begin_node_end();
+        Ok(agent)
+    }
+
+    /// The agent as the last one left it.
+    pub(super) fn restore(parts: Parts) -> Result<Self, StartupError> {
+        let (mut agent, pods) = Self::open(parts)?;
+        agent.heed_loss();
         let objects = agent.store.list("objects/")?;
         agent.restore_objects(&objects);
         agent.make_shim_cgroup();

@@ -16,6 +16,7 @@ use super::guard::Guard;
 use super::hints::Touch;
 use super::input::{Handle, Input};
 use super::kills::Kills;
+use super::node_end::NodeEnd;
 use super::objects::StoredObject;
 use super::orphans::Orphans;
 use super::pods::Pods;
@@ -140,6 +141,8 @@ pub struct Agent {
     pub(super) guard: Guard,
     pub(super) evictor: Evictor,
     pub(super) statics: Statics,
+    /// Set where all pods end with the node: then nothing else is done.
+    pub(super) node_end: Option<NodeEnd>,
     /// How much probes and hooks do at once.
     pub(super) acting: Arc<Limits>,
     pub(super) tallies: Tallies,
@@ -222,6 +225,7 @@ impl Agent {
             kills: Kills::default(),
             evictor: Evictor::new(eviction),
             statics: Statics::default(),
+            node_end: None,
             acting: Arc::default(),
             tallies: Tallies::default(),
             levels_seen: BTreeMap::new(),
@@ -243,6 +247,9 @@ impl Agent {
 
     /// One turn of the loop, which waits `most` at the longest; false ends it.
     pub(super) fn turn(&mut self, inputs: &Receiver<Input>, most: Duration) -> bool {
+        if self.node_end.is_some() {
+            return self.ending_turn(inputs, most);
+        }
         self.settle_all();
         let due = self
             .wakes

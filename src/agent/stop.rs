@@ -203,9 +203,11 @@ impl Agent {
         let Some(entry) = self.pods.get_mut(key) else {
             return;
         };
+        let end = self.node_end.as_mut();
+        let until = end.as_ref().map(|end| end.until(entry));
         let terms: BTreeMap<_, _> = entry
             .container_names()
-            .map(|name| (name.to_owned(), Terms::of(entry, name, deletion)))
+            .map(|name| (name.to_owned(), Terms::of(entry, name, deletion, until)))
             .collect();
         let now = Instant::now();
         let (mut begun, mut told, mut late) = (Vec::new(), Vec::new(), Vec::new());
@@ -226,6 +228,9 @@ impl Agent {
             }
             let wait = step.wait.max(RETRY);
             next = Some(next.map_or(wait, |next| next.min(wait)));
+        }
+        if let Some(end) = end {
+            end.note(key, begun.len(), &late);
         }
         for (container, hook) in begun {
             let why = self.pods.get_mut(key).and_then(|entry| {

@@ -38,6 +38,8 @@ fn main() -> ExitCode {
     }
     let done = if args.print_cpu_weight {
         daemon::cpu_weight(&config).map(|weight| println!("{weight}"))
+    } else if let Some(seconds) = args.end_pods {
+        daemon::end_pods(&config, args.errands, seconds)
     } else {
         daemon::run(config, args.config, args.errands)
     };

@@ -23,6 +23,18 @@ pub struct Args {
     /// Print the CPU weight that all pods together should have on this machine
     #[arg(long)]
     pub print_cpu_weight: bool,
+    /// End all containers, within so many seconds, and exit; the pods stay, and begin anew with the next allotd
+    ///
+    /// For when the node goes down, while no other allotd runs: `preStop` hooks, SIGTERM, and SIGKILL after each
+    /// pod's own grace period or this time, whichever is shorter. Critical and static pods end after the others, in
+    /// a third of the time that is kept for them. The exit code is 1 if this cannot be done.
+    #[arg(
+        long,
+        value_name = "SECONDS",
+        value_parser = clap::value_parser!(u64).range(1..=86_400),
+        conflicts_with_all = ["print_config", "check_config", "print_cpu_weight"]
+    )]
+    pub end_pods: Option<u64>,
     /// Start containers and mount volumes through this socket, where `allotd errand` answers, in place of
     /// doing so itself: so a service manager can confine allotd and leave containers alone
     #[arg(long, value_name = "SOCKET")]

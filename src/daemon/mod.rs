@@ -4,6 +4,7 @@
 //! again, and proves that it is alive. It decides nothing about pods.
 
 mod args;
+mod end;
 mod listen;
 mod logs;
 mod reload;
@@ -32,6 +33,7 @@ use crate::store;
 use crate::translation::{self, Totals};
 
 pub use args::{Args, Command};
+pub use end::end_pods;
 
 /// Runs the daemon until SIGTERM or SIGINT. `path` is where the configuration was read from, `errands` the
 /// socket through which containers are started, if not by the daemon itself.

@@ -73,6 +73,7 @@ const TOPICS: &[&[Test]] = &[
     node::disks::TESTS,
     node::security::TESTS,
     node::probes::TESTS,
+    node::node_end::TESTS,
     node::eviction::TESTS,
 ];
 

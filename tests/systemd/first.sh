@@ -21,9 +21,12 @@ systemd-analyze security allotd.service | tail -n 1
 # --- pods ---------------------------------------------------------------------------------------------------
 own "$kept/own"
 check "pods are admitted" allot apply -f /payload/web.yaml
+# Where a pod of nobody's may write, and what is there after a boot.
+install -d -m 777 "${hooked%/*}"
+check "and one with a hook" allot apply -f /payload/hooked.yaml
 mkdir -p /etc/allotd/manifests
 cp /payload/fixed.yaml /etc/allotd/manifests
-for pod in web batch idle fixed-allot-vm; do check "$pod runs" within 60 phase "$pod" Running; done
+for pod in web batch idle hooked fixed-allot-vm; do check "$pod runs" within 60 phase "$pod" Running; done
 web=$(cgroup_of web)
 check "cpu.max of web" holds "$web/cpu.max" "10000 100000"
 check "memory.max of web" holds "$web/app/memory.max" 50331648
@@ -196,11 +199,15 @@ check "the slice can be stopped, with all that is in it" systemctl stop allot.sl
 check "no process of a pod runs" not pgrep -x sleep
 check "no shim is left" not pgrep allotd
 check "no cgroup is left" not test -e "$top"
-check "it is told how many ended" says 'ending the processes of all pods: [1-9]' journalctl -u allot-pods.service
-check "none of them had to be killed" not says 'still running\|do not end' journalctl -u allot-pods.service
+check "it is told how many end" says 'ending 5 containers of 5 pods within 30 s' journalctl -u allot-pods.service
+check "none of them had to be killed" says '5 containers have ended in .* s; 0 had to be killed$' journalctl -u allot-pods.service
+check "nothing was left for the second step" not says 'left of pods\|still running\|do not end' journalctl -u allot-pods.service
+check "the hook ran before SIGTERM" holds "$hooked" "$(printf 'stop\nterm')"
 check "a start of the holder brings the agent" systemctl start allot-pods.service
 check "all of it runs" within 60 all_active
-for pod in web batch idle fixed-allot-vm; do check "$pod is back" within 90 ready "$pod"; done
+for pod in web batch idle hooked fixed-allot-vm; do check "$pod is back" within 90 ready "$pod"; done
+# What is a shutdown's is told apart from what was before.
+rm "$hooked"
 check "how it ended was recorded" says 'SIGTERM' allot describe pod web
 check "its limit is in the kernel" holds "$(cgroup_of web)/app/memory.max" 50331648
 check "no drift" no_drift

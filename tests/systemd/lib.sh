@@ -6,6 +6,8 @@ failed=$(cat "$kept/failed" 2>/dev/null || echo 0)
 top=/sys/fs/cgroup/allot.slice/allot-pods.service
 pods=$top/pods
 output=$kept/output
+# What the pod of hooked.yaml writes as it ends.
+hooked=/var/tmp/allot-hooked/ended
 
 # check NAME COMMAND...: one test.
 check() {

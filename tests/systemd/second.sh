@@ -1,6 +1,8 @@
 # The second boot of the same disks: pods return; then the package goes.
 check "all of it runs again" all_active
-for pod in web batch idle fixed-allot-vm; do check "$pod runs again" within 90 ready "$pod"; done
+for pod in web batch idle hooked fixed-allot-vm; do check "$pod runs again" within 90 ready "$pod"; done
+check "at shutdown its hook ran before SIGTERM" holds "$hooked" "$(printf 'stop\nterm')"
+rm "$hooked"
 check "at shutdown it was asked to end, and that was recorded" says 'SIGTERM' allot describe pod web
 web=$(cgroup_of web)
 check "memory.max of web" holds "$web/app/memory.max" 50331648
@@ -16,7 +18,9 @@ check "a pod that hears no SIGTERM" allot apply -f /payload/deaf.yaml
 check "runs" within 60 phase deaf Running
 systemctl set-property --runtime allot-pods.service TasksMax=9000
 check "removal tells which pods end" says 'web' dpkg --remove allotd
-check "who did not end was killed" says 'still running after 20 s, so they are killed: 2' journalctl -u allot-pods.service
+check "who did not end was killed, and nobody else" says '; 1 had to be killed' journalctl -b -u allot-pods.service
+check "critical pods had their third of the time" says 'containers have ended in 2[0-4]\.' journalctl -b -u allot-pods.service
+check "the hook ran before SIGTERM" holds "$hooked" "$(printf 'stop\nterm')"
 check "nothing of them runs" not pgrep -x sleep
 check "no shim is left" not pgrep allotd
 check "their cgroups are gone" not test -e /sys/fs/cgroup/allot.slice

@@ -68,6 +68,9 @@ impl Drop for Probing {
 impl Agent {
     /// From now on a container that runs is looked after, where it asks for that.
     pub(super) fn begin_probing(&mut self, key: &PodKey, container: &str) {
+        if self.node_end.is_some() {
+            return;
+        }
         let Some(actor) = self.actor(key, container) else {
             return;
         };

@@ -14,6 +14,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use super::kernel::Shared;
+pub use super::shim::one;
 use super::shim::{record_exit, script};
 use crate::agent::entry::PodEntry;
 use crate::agent::request::{ObjectKey, PodKey, Put, Refusal};
@@ -124,6 +125,16 @@ impl Bench {
     }
 
     fn start_agent(&mut self) {
+        self.start_as(|parts| Agent::restore(parts).unwrap());
+    }
+
+    /// The agent is killed, and the next one is made otherwise.
+    pub fn crash_into(&mut self, make: impl FnOnce(Parts) -> Agent) {
+        self.agent = None;
+        self.start_as(make);
+    }
+
+    fn start_as(&mut self, make: impl FnOnce(Parts) -> Agent) {
         let (send, inputs) = channel();
         self.inputs = inputs;
         let path = |name: &str| self.temp.path().join(name);
@@ -164,7 +175,7 @@ impl Bench {
             tokio: self.tokio.handle().clone(),
             handle: Handle::new(send),
         };
-        self.agent = Some(Agent::restore(parts).unwrap());
+        self.agent = Some(make(parts));
     }
 
     /// The agent; readers see what it has done so far.
@@ -386,14 +397,5 @@ pub fn runs(agent: &Agent, key: &PodKey, container: &str) -> bool {
             entry.live(container),
             crate::agent::entry::Live::Running { .. }
         )
-    })
-}
-
-/// A pod of one container `c`.
-pub fn one(policy: &str) -> Value {
-    json!({
-        "restartPolicy": policy,
-        "containers": [{"name": "c", "image": "i", "command": ["sleep", "1000"],
-            "resources": {"limits": {"cpu": "100m", "memory": "64Mi"}}}],
     })
 }

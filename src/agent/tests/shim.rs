@@ -1,7 +1,9 @@
-//! What stands in for a shim, and what one leaves behind.
+//! What stands in for a shim and what it is asked to run, and what one leaves behind.
 
 use std::fs;
 use std::path::Path;
+
+use serde_json::{Value, json};
 
 use crate::runtime::record::{Exit, ExitReason};
 
@@ -44,4 +46,13 @@ fi
 "#,
         started.display()
     )
+}
+
+/// A pod of one container `c`.
+pub fn one(policy: &str) -> Value {
+    json!({
+        "restartPolicy": policy,
+        "containers": [{"name": "c", "image": "i", "command": ["sleep", "1000"],
+            "resources": {"limits": {"cpu": "100m", "memory": "64Mi"}}}],
+    })
 }

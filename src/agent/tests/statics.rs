@@ -3,6 +3,7 @@
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
 use std::time::Duration;
 
 use serde_json::{Value, json};
@@ -16,7 +17,7 @@ fn with_files(config: &mut Config) {
     config.static_pod_path = config.state_dir.with_file_name("manifests");
 }
 
-fn bench() -> Bench {
+pub(super) fn bench() -> Bench {
     let mut bench = Bench::with(with_files);
     let dir = bench.agent().config.static_pod_path.clone();
     fs::create_dir(&dir).unwrap();
@@ -26,19 +27,19 @@ fn bench() -> Bench {
     bench
 }
 
-fn write(bench: &mut Bench, file: &str, text: &str) {
+pub(super) fn write(bench: &mut Bench, file: &str, text: &str) {
     let path = bench.agent().config.static_pod_path.join(file);
     fs::write(&path, text).unwrap();
     fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).unwrap();
 }
 
 /// A file with a pod `web` of one container `c`; `mark` makes it another one.
-fn manifest(mark: &str, spec: &Value) -> String {
+pub(super) fn manifest(mark: &str, spec: &Value) -> String {
     let metadata = json!({"name": "web", "labels": {"mark": mark}});
     json!({"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}).to_string()
 }
 
-fn key() -> PodKey {
+pub(super) fn key() -> PodKey {
     PodKey::new("default", "web-node")
 }
 
@@ -52,7 +53,7 @@ fn problems(agent: &Agent) -> Vec<String> {
 }
 
 /// Waits until the pod with this mark runs, which takes the process that is next.
-fn until_runs(bench: &mut Bench, mark: &str, pid: i32) {
+pub(super) fn until_runs(bench: &mut Bench, mark: &str, pid: i32) {
     bench.until("the static pod to run", |agent| {
         runs(agent, &key(), "c") && label(agent).as_deref() == Some(mark)
     });
@@ -304,4 +305,41 @@ fn a_file_that_asks_for_root_waits_until_that_is_allowed_and_stays_root_after() 
     // A changed file is a new pod.
     write(&mut bench, "web.json", &manifest("second", &spec));
     bench.until("the refusal", refused);
+}
+
+/// A static pod is looked after like any other: its probe decides on READY, and ends it.
+#[test]
+fn its_probes_are_run() {
+    let mut bench = bench();
+    let dir = tempfile::tempdir().unwrap();
+    let (ready, alive) = (dir.path().join("ready"), dir.path().join("alive"));
+    fs::write(&alive, "").unwrap();
+    let look = |file: &Path| json!({"exec": {"command": ["cat", file]}, "periodSeconds": 1, "failureThreshold": 1});
+    let mut spec = one("Always");
+    spec["terminationGracePeriodSeconds"] = json!(5);
+    spec["containers"][0]["readinessProbe"] = look(&ready);
+    spec["containers"][0]["livenessProbe"] = look(&alive);
+    let pid = bench.next_process();
+    write(&mut bench, "web.json", &manifest("first", &spec));
+    until_runs(&mut bench, "first", pid);
+    let is_ready = |agent: &Agent| {
+        agent.pod_object(&key()).unwrap()["status"]["containerStatuses"][0]["ready"] == true
+    };
+    bench.pass(Duration::from_millis(1500));
+    assert!(!is_ready(bench.agent()));
+    assert!(bench.events("Unhealthy")[0].starts_with("Readiness probe failed: cat: "));
+    fs::write(&ready, "").unwrap();
+    bench.until("it to be ready", |agent| is_ready(agent));
+    assert_eq!(bench.events("Killing"), [""; 0]);
+    bench.next_process();
+    fs::remove_file(&alive).unwrap();
+    bench.until("another run", |agent| {
+        agent.pods.get(&key()).unwrap().attempt("c") == 1 && runs(agent, &key(), "c")
+    });
+    assert!(!is_ready(bench.agent()), "it has not been looked at yet");
+    let killing = bench.events("Killing");
+    assert_eq!(
+        killing,
+        ["Container c failed liveness probe, will be restarted"]
+    );
 }

@@ -18,7 +18,7 @@ pub const TOP: &str = "/sys/fs/cgroup/allot";
 const SOCKET: &str = "/run/allotd.sock";
 const STATE: &str = "/tmp/state";
 const LOGS: &str = "/tmp/logs";
-const CONFIG: &str = "/tmp/config.yaml";
+pub const CONFIG: &str = "/tmp/config.yaml";
 /// Emulation is slow; what takes longer than this hangs.
 const PATIENCE: Duration = Duration::from_secs(30);
 const GLANCE: Duration = Duration::from_millis(20);

@@ -10,6 +10,7 @@ pub mod disks;
 pub mod drift;
 pub mod enforce;
 pub mod eviction;
+pub mod node_end;
 pub mod oom;
 pub mod oom_inner;
 pub mod oom_many;
