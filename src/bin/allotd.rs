@@ -36,6 +36,11 @@ fn main() -> ExitCode {
     if args.check_config {
         return ExitCode::SUCCESS;
     }
+    if args.print_directories {
+        println!("stateDir={}", config.state_dir.display());
+        println!("podLogsDir={}", config.pod_logs_dir.display());
+        return ExitCode::SUCCESS;
+    }
     let done = if args.print_cpu_weight {
         daemon::cpu_weight(&config).map(|weight| println!("{weight}"))
     } else if let Some(seconds) = args.end_pods {

@@ -194,6 +194,16 @@ cp "$kept/config" "$config"
 check "reload with root not allowed" systemctl reload allotd.service
 same "other pods"
 
+# --- probes: from within what confines the agent --------------------------------------------------------------------
+check "a pod that is looked after" allot apply -f /payload/probed.yaml
+check "starts, by a connection, and is ready, by a request" within 60 ready probed
+sleep 5
+check "and lives, by a program" ready probed
+check "no look failed or could not be taken" not says 'errored\|Liveness\|Readiness' allot events probed
+check "other hosts are not there for probes" says 'IPAddressAllow=.*127.0.0.0/8' systemctl show allotd.service
+check "it goes" allot delete pod probed
+check "and is gone" within 20 gone probed
+
 # --- all of it ends and begins -------------------------------------------------------------------------------------
 check "the slice can be stopped, with all that is in it" systemctl stop allot.slice
 check "no process of a pod runs" not pgrep -x sleep
