@@ -23,9 +23,6 @@ pub struct Args {
     /// Print the CPU weight that all pods together should have on this machine
     #[arg(long)]
     pub print_cpu_weight: bool,
-    /// Print stateDir and podLogsDir as they are in force, for whoever removes them
-    #[arg(long)]
-    pub print_directories: bool,
     /// End all containers, within so many seconds, and exit; the pods stay, and begin anew with the next allotd
     ///
     /// For when the node goes down, while no other allotd runs: `preStop` hooks, SIGTERM, and SIGKILL after each
@@ -35,7 +32,7 @@ pub struct Args {
         long,
         value_name = "SECONDS",
         value_parser = clap::value_parser!(u64).range(1..=86_400),
-        conflicts_with_all = ["print_config", "check_config", "print_cpu_weight", "print_directories"]
+        conflicts_with_all = ["print_config", "check_config", "print_cpu_weight"]
     )]
     pub end_pods: Option<u64>,
     /// Start containers and mount volumes through this socket, where `allotd errand` answers, in place of
@@ -84,4 +81,7 @@ pub enum Command {
     /// Read one of the above from standard input, do it, and answer on standard output.
     #[command(hide = true)]
     Errand,
+    /// Print stateDir and podLogsDir of the configuration, for whoever removes them.
+    #[command(hide = true)]
+    Directories,
 }

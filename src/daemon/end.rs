@@ -11,7 +11,7 @@ use anyhow::{Context, bail};
 use super::{logs, parts};
 use crate::agent::{self, Handle};
 use crate::config::Config;
-use crate::runtime::Errands;
+use crate::runtime::{Errands, open_files};
 
 /// What it may take beyond its bound: to open the store, to wait for what was killed, and to tell.
 const BEYOND: Duration = Duration::from_secs(15);
@@ -34,6 +34,7 @@ pub fn end_pods(
         bail!("there is no {}", config.state_dir.display());
     }
     let _level = logs::start(&config.log_level)?;
+    open_files::raise();
     let most = Duration::from_secs(seconds);
     give_up_after(most.saturating_add(BEYOND))?;
     let tokio = tokio::runtime::Builder::new_multi_thread()

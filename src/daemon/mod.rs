@@ -27,7 +27,7 @@ use crate::observation::node as facts;
 use crate::observation::pressure::{Places, Pressure};
 use crate::observation::watch::Watch;
 use crate::report::node::SystemInfo;
-use crate::runtime::{Errands, Runtime};
+use crate::runtime::{Errands, Runtime, open_files};
 use crate::server::{self, Access, Bounds};
 use crate::store;
 use crate::translation::{self, Totals};
@@ -42,6 +42,7 @@ pub use end::end_pods;
 /// What keeps it from starting, or a failure of the socket.
 pub fn run(config: Config, path: Option<PathBuf>, errands: Option<PathBuf>) -> anyhow::Result<()> {
     let level = logs::start(&config.log_level)?;
+    open_files::raise();
     make_dir(&config.state_dir, 0o700)?;
     make_dir(&config.pod_logs_dir, 0o755)?;
     let tokio = tokio::runtime::Builder::new_multi_thread()

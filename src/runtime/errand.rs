@@ -19,7 +19,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use super::space;
+use super::{open_files, space};
 
 /// The words that are errands.
 const ERRANDS: [&str; 4] = ["shim", "exec", "mount-volume", "unmount-volume"];
@@ -95,6 +95,7 @@ fn call_for(program: &Path, words: &[&OsStr], told: Stdio) -> io::Result<Result<
         .arg0("allotd")
         .args(words)
         .env_clear()
+        .envs(open_files::before())
         .stdin(Stdio::null())
         .stdout(told)
         .stderr(Stdio::piped())

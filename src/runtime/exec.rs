@@ -14,7 +14,7 @@ use tokio::time::timeout;
 
 use super::errand::{Errands, read_answer};
 use super::process::join;
-use super::{AttemptId, Runtime};
+use super::{AttemptId, Runtime, open_files};
 
 /// So much of its output is kept (bytes), as the kubelet does.
 pub const MAX_OUTPUT: usize = 10 << 10;
@@ -89,6 +89,7 @@ async fn call(program: &Path, dir: &Path, time: Duration, words: &[String]) -> i
         .arg("--")
         .args(words)
         .env_clear()
+        .envs(open_files::before())
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(Stdio::null())

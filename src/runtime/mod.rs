@@ -24,6 +24,7 @@ pub mod left;
 mod lock;
 pub mod logs;
 pub mod name;
+pub mod open_files;
 pub mod process;
 pub mod record;
 mod remove;

@@ -105,6 +105,32 @@ impl Daemon {
         Ok(clock_getcpuclockid(pid)?.now()?.into())
     }
 
+    /// A file of its own below `/proc`.
+    pub fn file(&self, name: &str) -> Anything<String> {
+        Ok(fs::read_to_string(format!(
+            "/proc/{}/{name}",
+            self.process.id()
+        ))?)
+    }
+
+    /// What the files are that it has open, and how many of each: numbers in names count as one.
+    pub fn open_files(&self) -> Anything<BTreeMap<String, usize>> {
+        let mut kinds = BTreeMap::new();
+        for entry in fs::read_dir(format!("/proc/{}/fd", self.process.id()))? {
+            // One that was closed meanwhile.
+            let Ok(target) = fs::read_link(entry?.path()) else {
+                continue;
+            };
+            let target = target.display().to_string();
+            let kind = match target.rsplit_once('/') {
+                Some((_, name)) if target.starts_with('/') => name,
+                _ => target.split(':').next().unwrap_or_default(),
+            };
+            *kinds.entry(kind.to_owned()).or_default() += 1;
+        }
+        Ok(kinds)
+    }
+
     /// How often each of its threads has slept and been woken up, by thread id and name. To be preempted is
     /// no sleep.
     pub fn switches(&self) -> Anything<BTreeMap<String, u64>> {

@@ -14,6 +14,7 @@ use crate::Outcome;
 tests![
     readiness_and_the_end_are_notified,
     the_journal_gets_a_field_for_each_part,
+    the_agent_may_open_more_files_than_what_it_starts,
 ];
 
 const NOTIFY: &str = "/run/notify";
@@ -98,4 +99,41 @@ fn the_journal_gets_a_field_for_each_part() -> Outcome {
     }
     delete("web", 0)?;
     daemon.stop()
+}
+
+/// The soft and the hard limit of a process.
+fn open_files(limits: &str) -> Anything<[u64; 2]> {
+    let line = limits
+        .lines()
+        .find_map(|line| line.strip_prefix("Max open files"));
+    let mut words = line.ok_or("no limit of open files")?.split_whitespace();
+    let mut limit = || Anything::Ok(words.next().ok_or("no limit")?.parse()?);
+    Ok([limit()?, limit()?])
+}
+
+/// Found with a thousand pods: with the kernel's own 1024 the agent could not look after 150 of them.
+fn the_agent_may_open_more_files_than_what_it_starts() -> Outcome {
+    let own = open_files(&fs::read_to_string("/proc/self/limits")?)?;
+    let daemon = Daemon::start()?;
+    let agents = open_files(&daemon.file("limits")?)?;
+    assert!(
+        own[0] < 500_000 && agents[0] > 500_000,
+        "{own:?} {agents:?}"
+    );
+    let spec = json!({"containers": [{"name": "c", "image": "i", "command": ["sleep", "inf"],
+        "lifecycle": {"postStart": {"exec": {"command": ["sh", "-c", "cat /proc/self/limits >limits"]}}},
+    }]});
+    let made = create(&pod("files", &spec))?;
+    let pid = running_pid("files", "c")?;
+    assert_eq!(
+        open_files(&fs::read_to_string(format!("/proc/{pid}/limits"))?)?,
+        own
+    );
+    let uid = made["metadata"]["uid"].as_str().unwrap_or("");
+    let hooks = format!("/tmp/state/pods/{uid}/c/scratch/limits");
+    wait("the hook", || {
+        Ok(fs::read_to_string(&hooks).is_ok_and(|text| text.contains("open files")))
+    })?;
+    assert_eq!(open_files(&fs::read_to_string(&hooks)?)?, own, "of a hook");
+    Ok(())
 }
