@@ -241,10 +241,8 @@ impl Bench {
 
     /// Keeps an object of another kind, new or changed.
     pub fn put(&mut self, kind: Kind, object: &Value, new: bool) -> Result<Value, Refusal> {
-        let put = Put {
-            new,
-            dry_run: false,
-        };
+        let dry_run = false;
+        let put = Put { new, dry_run };
         let kept = self.agent().put_object(kind, object.clone(), put)?;
         Ok(kept.object)
     }
