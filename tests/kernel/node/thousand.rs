@@ -56,10 +56,15 @@ fn a_new_agent_takes_over_a_thousand_pods() -> Outcome {
         "resources": {"limits": {"memory": "4Mi"}},
     }]});
     let start = Instant::now();
+    let mut hundreds = Vec::new();
     for number in 0..PODS {
         create(&pod(&format!("p{number}"), &spec))?;
+        if number % 100 == 99 {
+            hundreds.push((start.elapsed().as_secs(), daemon.cpu_time()?.as_secs()));
+        }
     }
     let sent = start.elapsed();
+    println!("measured: seconds, and of CPU of the agent, after each hundred: {hundreds:?}");
     patiently("all to run", all_run)?;
     println!(
         "measured: {PODS} pods admitted in {:.1} s, all running after {:.1} s; the agent took {:.1} s of CPU",
